@@ -1,0 +1,1 @@
+"""The retrieval server: documents in, ranked passages and cited answers out, over gRPC."""

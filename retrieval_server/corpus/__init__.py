@@ -1,0 +1,1 @@
+"""Documents: decoding, chunking into rows, durable storage, and the indexes that follow it."""

@@ -1,0 +1,1 @@
+"""The producer side of answers: packing, queueing, following, checking and the extractive fallback."""

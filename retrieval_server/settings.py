@@ -1,0 +1,42 @@
+"""The server's settings: one frozen object, read once from the environment. Nothing else reads the environment."""
+
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class ServerSettings(BaseSettings):
+    """Each field is set by GROUNDWIRE_ and its name in capitals."""
+
+    model_config = SettingsConfigDict(env_prefix="GROUNDWIRE_", frozen=True, extra="ignore")
+
+    listen: str = "127.0.0.1:50051"
+    data_dir: Path = Path("data")
+    models_dir: Path | None = None
+    redis_url: str = "redis://127.0.0.1:6379/0"
+    log_level: str = "INFO"
+    allow_insecure_listen: bool = Field(
+        default=False, description="listen off loopback although this version has neither TLS nor tokens"
+    )
+
+    encoder_threads: int | None = Field(default=None, ge=1, description="default: the cores this process may use")
+    max_message_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024)
+    max_query_bytes: int = Field(default=8192, ge=16)
+    max_k: int = Field(default=1000, ge=1)
+    max_concurrent_rpcs: int = Field(default=64, ge=1)
+    max_batch_in_flight: int = Field(default=32, ge=1)
+    max_file_bytes: int = Field(default=4 * 1024 * 1024, ge=1024)
+    max_line_chars: int = Field(default=100_000, ge=1000)
+    drain_timeout_s: float = Field(default=10.0, ge=0)
+
+    queue_partition_count: int = Field(default=1, ge=1)
+    max_queue_depth: int = Field(default=256, ge=1)
+    max_deliveries: int = Field(default=3, ge=1)
+    lease_s: float = Field(default=10.0, gt=0)
+    answer_ttl_s: float = Field(default=3600.0, gt=0)
+    default_answer_timeout_s: float = Field(default=120.0, gt=0)
+    max_answer_timeout_s: float = Field(default=3600.0, gt=0)
+    prompt_context_tokens: int = Field(
+        default=8192, ge=512, description="context of the generator that prompts are packed for"
+    )
