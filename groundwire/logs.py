@@ -6,35 +6,43 @@ import sys
 import structlog
 
 
+# A traceback's local variables hold what callers sent; they stay out of logs.
+_TRACEBACKS = structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False))
+
+
 def configure_logs(process: str, level: str = "INFO") -> None:
     """Send structlog events, and what libraries log through `logging`, to standard error as JSON lines.
 
-    `process` is bound to every line. Events are nouns with fields, never sentences with numbers in them.
+    `process` stands on every line. Events are nouns with fields, never sentences with numbers in them.
     """
+    def name_process(_: object, __: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
+        event["process"] = process
+        return event
+
     numeric_level = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
+        name_process,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     structlog.configure(
         processors=[
             *shared,
-            structlog.processors.dict_tracebacks,
+            _TRACEBACKS,
             structlog.processors.JSONRenderer(ensure_ascii=False),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(numeric_level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
-    structlog.contextvars.bind_contextvars(process=process)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.dict_tracebacks,
+                _TRACEBACKS,
                 structlog.processors.JSONRenderer(ensure_ascii=False),
             ],
         )

@@ -20,6 +20,7 @@ class ServerSettings(BaseSettings):
         default=False, description="listen off loopback although this version has neither TLS nor tokens"
     )
 
+    lexical_only: bool = Field(default=False, description="run without the encoder: BM25 alone, no vectors")
     encoder_threads: int | None = Field(default=None, ge=1, description="default: the cores this process may use")
     max_message_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024)
     max_query_bytes: int = Field(default=8192, ge=16)

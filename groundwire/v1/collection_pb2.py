@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1egroundwire/v1/collection.proto\x12\rgroundwire.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x83\x01\n\nCollection\x12\x0c\n\x04name\x18\x01 \x01(\t\x12/\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x10index_generation\x18\x03 \x01(\x03\x12\x1c\n\x14max_chunk_size_chars\x18\x04 \x01(\x05\"\xd4\x02\n\x0b\x43orpusStats\x12-\n\ncollection\x18\x01 \x01(\x0b\x32\x19.groundwire.v1.Collection\x12\x16\n\x0e\x64ocument_count\x18\x02 \x01(\x05\x12\x13\n\x0b\x63hunk_count\x18\x03 \x01(\x05\x12\x1e\n\x16\x65mbeddable_chunk_count\x18\x04 \x01(\x05\x12\x1c\n\x14\x65mbedded_chunk_count\x18\x05 \x01(\x05\x12\x16\n\x0e\x64\x65nse_coverage\x18\x06 \x01(\x01\x12\x12\n\ntext_bytes\x18\x07 \x01(\x03\x12\x12\n\ndisk_bytes\x18\x08 \x01(\x03\x12\x14\n\x0cvector_epoch\x18\t \x01(\x03\x12\x0f\n\x07\x65ncoder\x18\n \x01(\t\x12+\n\x07sources\x18\x0b \x03(\x0b\x32\x1a.groundwire.v1.SourceStats\x12\x17\n\x0f\x65ncoder_problem\x18\x0c \x01(\t\"M\n\x0bSourceStats\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x16\n\x0e\x64isplay_prefix\x18\x02 \x01(\t\x12\x16\n\x0e\x64ocument_count\x18\x03 \x01(\x05\"\x92\x01\n\x08Snapshot\x12\x13\n\x0bsnapshot_id\x18\x01 \x01(\t\x12\x12\n\ncollection\x18\x02 \x01(\t\x12\x18\n\x10index_generation\x18\x03 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nsize_bytes\x18\x05 \x01(\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1egroundwire/v1/collection.proto\x12\rgroundwire.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x83\x01\n\nCollection\x12\x0c\n\x04name\x18\x01 \x01(\t\x12/\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x10index_generation\x18\x03 \x01(\x03\x12\x1c\n\x14max_chunk_size_chars\x18\x04 \x01(\x05\"\xef\x02\n\x0b\x43orpusStats\x12-\n\ncollection\x18\x01 \x01(\x0b\x32\x19.groundwire.v1.Collection\x12\x16\n\x0e\x64ocument_count\x18\x02 \x01(\x05\x12\x13\n\x0b\x63hunk_count\x18\x03 \x01(\x05\x12\x1e\n\x16\x65mbeddable_chunk_count\x18\x04 \x01(\x05\x12\x1c\n\x14\x65mbedded_chunk_count\x18\x05 \x01(\x05\x12\x16\n\x0e\x64\x65nse_coverage\x18\x06 \x01(\x01\x12\x12\n\ntext_bytes\x18\x07 \x01(\x03\x12\x12\n\ndisk_bytes\x18\x08 \x01(\x03\x12\x14\n\x0cvector_epoch\x18\t \x01(\x03\x12\x0f\n\x07\x65ncoder\x18\n \x01(\t\x12+\n\x07sources\x18\x0b \x03(\x0b\x32\x1a.groundwire.v1.SourceStats\x12\x17\n\x0f\x65ncoder_problem\x18\x0c \x01(\t\x12\x19\n\x11stale_chunk_count\x18\r \x01(\x05\"M\n\x0bSourceStats\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x16\n\x0e\x64isplay_prefix\x18\x02 \x01(\t\x12\x16\n\x0e\x64ocument_count\x18\x03 \x01(\x05\"\x92\x01\n\x08Snapshot\x12\x13\n\x0bsnapshot_id\x18\x01 \x01(\t\x12\x12\n\ncollection\x18\x02 \x01(\t\x12\x18\n\x10index_generation\x18\x03 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nsize_bytes\x18\x05 \x01(\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,9 +35,9 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_COLLECTION']._serialized_start=83
   _globals['_COLLECTION']._serialized_end=214
   _globals['_CORPUSSTATS']._serialized_start=217
-  _globals['_CORPUSSTATS']._serialized_end=557
-  _globals['_SOURCESTATS']._serialized_start=559
-  _globals['_SOURCESTATS']._serialized_end=636
-  _globals['_SNAPSHOT']._serialized_start=639
-  _globals['_SNAPSHOT']._serialized_end=785
+  _globals['_CORPUSSTATS']._serialized_end=584
+  _globals['_SOURCESTATS']._serialized_start=586
+  _globals['_SOURCESTATS']._serialized_end=663
+  _globals['_SNAPSHOT']._serialized_start=666
+  _globals['_SNAPSHOT']._serialized_end=812
 # @@protoc_insertion_point(module_scope)

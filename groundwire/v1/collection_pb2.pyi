@@ -73,6 +73,7 @@ class CorpusStats(_message.Message):
     ENCODER_FIELD_NUMBER: _builtins.int
     SOURCES_FIELD_NUMBER: _builtins.int
     ENCODER_PROBLEM_FIELD_NUMBER: _builtins.int
+    STALE_CHUNK_COUNT_FIELD_NUMBER: _builtins.int
     document_count: _builtins.int
     """Documents."""
     chunk_count: _builtins.int
@@ -93,6 +94,8 @@ class CorpusStats(_message.Message):
     """The encoder, by name and the first digits of its sha256; empty when there is none."""
     encoder_problem: _builtins.str
     """Why vectors are not being computed, for example a missing model; empty when all is well."""
+    stale_chunk_count: _builtins.int
+    """Deleted chunks that still weigh on BM25's statistics; 0 once the lexical index was built afresh in the background."""
     @_builtins.property
     def collection(self) -> Global___Collection:
         """The collection."""
@@ -116,10 +119,11 @@ class CorpusStats(_message.Message):
         encoder: _builtins.str = ...,
         sources: _abc.Iterable[Global___SourceStats] | None = ...,
         encoder_problem: _builtins.str = ...,
+        stale_chunk_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_count", b"chunk_count", "collection", b"collection", "dense_coverage", b"dense_coverage", "disk_bytes", b"disk_bytes", "document_count", b"document_count", "embeddable_chunk_count", b"embeddable_chunk_count", "embedded_chunk_count", b"embedded_chunk_count", "encoder", b"encoder", "encoder_problem", b"encoder_problem", "sources", b"sources", "text_bytes", b"text_bytes", "vector_epoch", b"vector_epoch"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_count", b"chunk_count", "collection", b"collection", "dense_coverage", b"dense_coverage", "disk_bytes", b"disk_bytes", "document_count", b"document_count", "embeddable_chunk_count", b"embeddable_chunk_count", "embedded_chunk_count", b"embedded_chunk_count", "encoder", b"encoder", "encoder_problem", b"encoder_problem", "sources", b"sources", "stale_chunk_count", b"stale_chunk_count", "text_bytes", b"text_bytes", "vector_epoch", b"vector_epoch"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

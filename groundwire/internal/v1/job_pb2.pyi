@@ -253,7 +253,10 @@ Global___JobEnded: _TypeAlias = JobEnded  # noqa: Y015
 
 @_typing.final
 class JobEvent(_message.Message):
-    """JobEvent is one entry of a job's event stream."""
+    """JobEvent is one entry of a job's event stream. In the stream `sequence` is the entry's id, and the texts of JobDelta
+    and JobEnded lie in a field of the entry beside this message, where the script that ends a job can join them: a job's
+    text is by construction that of its last attempt's deltas.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -302,3 +305,35 @@ class JobEvent(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
 Global___JobEvent: _TypeAlias = JobEvent  # noqa: Y015
+
+@_typing.final
+class WorkerRecord(_message.Message):
+    """WorkerRecord is what a worker says of itself with each sign of life."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MODEL_FIELD_NUMBER: _builtins.int
+    CONTEXT_TOKENS_FIELD_NUMBER: _builtins.int
+    STARTED_TIME_FIELD_NUMBER: _builtins.int
+    model: _builtins.str
+    """The model that it serves."""
+    context_tokens: _builtins.int
+    """Tokens of prompt and completion together that it can hold."""
+    @_builtins.property
+    def started_time(self) -> _timestamp_pb2.Timestamp:
+        """When it started, by its own clock."""
+
+    def __init__(
+        self,
+        *,
+        model: _builtins.str = ...,
+        context_tokens: _builtins.int = ...,
+        started_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["started_time", b"started_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["context_tokens", b"context_tokens", "model", b"model", "started_time", b"started_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WorkerRecord: _TypeAlias = WorkerRecord  # noqa: Y015

@@ -1,0 +1,202 @@
+"""Between protobuf and the server's own nouns, checking what comes in."""
+
+import unicodedata
+
+from google.protobuf import duration_pb2
+
+from groundwire.v1 import error_pb2, passage_pb2, retrieval_service_pb2
+from retrieval_server.corpus.catalog import checked_name
+from retrieval_server.errors import FieldError, InvalidRequest, NotServed
+from retrieval_server.model import (
+    ContentKind,
+    FusionConstants,
+    ListScore,
+    Passage,
+    Prior,
+    RetrieveQuery,
+    RetrieveResult,
+    SkippedReason,
+)
+from retrieval_server.settings import ServerSettings
+
+_DEFAULT_K = 10
+_MAX_WEIGHT = 100.0
+_MAX_RANK_CONSTANT = 1000
+_MAX_POOL_COUNT = 1000
+_MAX_PER_FILE = 1000
+
+_KIND_TO_PB = {
+    ContentKind.CODE: passage_pb2.CONTENT_KIND_CODE,
+    ContentKind.DOCS: passage_pb2.CONTENT_KIND_DOCS,
+    ContentKind.DATA: passage_pb2.CONTENT_KIND_DATA,
+}
+_KIND_FROM_PB = {value: key for key, value in _KIND_TO_PB.items()}
+_SKIPPED_TO_PB = {
+    None: retrieval_service_pb2.ANSWER_SKIPPED_REASON_UNSPECIFIED,
+    SkippedReason.NO_PASSAGES: retrieval_service_pb2.ANSWER_SKIPPED_REASON_NO_PASSAGES,
+    SkippedReason.LOW_RELEVANCE: retrieval_service_pb2.ANSWER_SKIPPED_REASON_LOW_RELEVANCE,
+}
+_SERVED_PROFILES = frozenset(
+    {
+        retrieval_service_pb2.RETRIEVAL_PROFILE_UNSPECIFIED,
+        retrieval_service_pb2.RETRIEVAL_PROFILE_AUTO,
+        retrieval_service_pb2.RETRIEVAL_PROFILE_PRECISE,
+    }
+)
+
+
+def retrieve_query(
+    request: retrieval_service_pb2.RetrieveRequest, settings: ServerSettings, field_prefix: str = ""
+) -> RetrieveQuery:
+    """Return the checked query. Raises InvalidRequest naming the fields, NotServed for what comes later."""
+    _refuse_unserved(request)
+    return RetrieveQuery(
+        query=_checked_query(request.query, settings, f"{field_prefix}query"),
+        collection=checked_name(request.collection, f"{field_prefix}collection"),
+        k=_in_range(request.k if request.HasField("k") else _DEFAULT_K, 1, settings.max_k, f"{field_prefix}k"),
+        fusion=_fusion(request.fusion, f"{field_prefix}fusion."),
+        explain=request.explain,
+        max_per_file=(
+            _in_range(request.max_per_file, 1, _MAX_PER_FILE, f"{field_prefix}max_per_file")
+            if request.HasField("max_per_file")
+            else None
+        ),
+    )
+
+
+def retrieve_response(result: RetrieveResult) -> retrieval_service_pb2.RetrieveResponse:
+    """Return the response for a result."""
+    elapsed = duration_pb2.Duration()
+    elapsed.FromMicroseconds(round(result.elapsed_s * 1e6))
+    return retrieval_service_pb2.RetrieveResponse(
+        passages=[passage_to_pb(passage) for passage in result.passages],
+        index_generation=result.index_generation,
+        vector_epoch=result.vector_epoch,
+        dense_coverage=result.dense_coverage,
+        answerability=result.answerability,
+        answer_skipped_reason=skipped_reason_to_pb(result.skipped_reason),
+        profile_used=retrieval_service_pb2.RETRIEVAL_PROFILE_PRECISE,
+        profile_explanation="the only profile that this version serves",
+        elapsed=elapsed,
+    )
+
+
+def skipped_reason_to_pb(reason: SkippedReason | None) -> retrieval_service_pb2.AnswerSkippedReason.ValueType:
+    """Return the enum value; None is unspecified."""
+    return _SKIPPED_TO_PB[reason]
+
+
+def kind_to_pb(kind: ContentKind) -> passage_pb2.ContentKind.ValueType:
+    """Return the enum value."""
+    return _KIND_TO_PB[kind]
+
+
+def passage_to_pb(passage: Passage) -> passage_pb2.Passage:
+    """Return the message; every field crosses."""
+    return passage_pb2.Passage(
+        passage_id=passage.passage_id,
+        document_id=passage.document_id,
+        path=passage.path,
+        start_char=passage.start_char,
+        end_char=passage.end_char,
+        start_line=passage.start_line,
+        end_line=passage.end_line,
+        text=passage.text,
+        span_kind=passage_pb2.SPAN_KIND_VERBATIM,
+        breadcrumbs=passage.breadcrumbs,
+        language=passage.language,
+        kind=_KIND_TO_PB[passage.kind],
+        score=passage.score,
+        list_scores=[
+            passage_pb2.ListScore(
+                list=part.list_name,
+                rank=part.rank,
+                raw_score=part.raw_score,
+                contribution=part.contribution,
+                matched_terms=part.matched_terms,
+            )
+            for part in passage.list_scores
+        ],
+        priors=[passage_pb2.Prior(name=prior.name, factor=prior.factor) for prior in passage.priors],
+    )
+
+
+def passage_from_pb(message: passage_pb2.Passage) -> Passage:
+    """Return the passage of a message that `passage_to_pb` made."""
+    return Passage(
+        passage_id=message.passage_id,
+        document_id=message.document_id,
+        path=message.path,
+        start_char=message.start_char,
+        end_char=message.end_char,
+        start_line=message.start_line,
+        end_line=message.end_line,
+        text=message.text,
+        breadcrumbs=tuple(message.breadcrumbs),
+        language=message.language,
+        kind=_KIND_FROM_PB[message.kind],
+        score=message.score,
+        list_scores=tuple(
+            ListScore(part.list, part.rank, part.raw_score, part.contribution, tuple(part.matched_terms))
+            for part in message.list_scores
+        ),
+        priors=tuple(Prior(prior.name, prior.factor) for prior in message.priors),
+    )
+
+
+def _checked_query(query: str, settings: ServerSettings, field: str) -> str:
+    size_bytes = len(query.encode())
+    if size_bytes > settings.max_query_bytes:
+        raise InvalidRequest(
+            FieldError(field, f"{size_bytes:,} bytes, the limit is {settings.max_query_bytes:,}"),
+            reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
+            metadata={"limit": str(settings.max_query_bytes), "actual": str(size_bytes)},
+        )
+    if all(char.isspace() or unicodedata.category(char).startswith("C") for char in query):
+        raise InvalidRequest(FieldError(field, "must not be blank"), reason=error_pb2.ERROR_REASON_EMPTY_QUERY)
+    return query
+
+
+def _fusion(overrides: retrieval_service_pb2.FusionOverrides, prefix: str) -> FusionConstants:
+    defaults = FusionConstants()
+    fusion = FusionConstants(
+        lexical_weight=_weight(overrides, "lexical_weight", defaults.lexical_weight, prefix),
+        dense_weight=_weight(overrides, "dense_weight", defaults.dense_weight, prefix),
+        rank_constant=(
+            _in_range(overrides.rank_constant, 1, _MAX_RANK_CONSTANT, f"{prefix}rank_constant")
+            if overrides.HasField("rank_constant")
+            else defaults.rank_constant
+        ),
+        pool_count=(
+            _in_range(overrides.pool_count, 1, _MAX_POOL_COUNT, f"{prefix}pool_count")
+            if overrides.HasField("pool_count")
+            else defaults.pool_count
+        ),
+    )
+    if fusion.lexical_weight == 0 and fusion.dense_weight == 0:
+        raise InvalidRequest(FieldError(f"{prefix}lexical_weight", "not both weights may be 0"))
+    return fusion
+
+
+def _weight(overrides: retrieval_service_pb2.FusionOverrides, name: str, default: float, prefix: str) -> float:
+    value: float = getattr(overrides, name) if overrides.HasField(name) else default  # type: ignore[arg-type]
+    if not 0 <= value <= _MAX_WEIGHT:  # NaN too
+        raise InvalidRequest(FieldError(prefix + name, f"{value} is not within 0 to {_MAX_WEIGHT:g}"))
+    return value
+
+
+def _in_range(value: int, lowest: int, highest: int, field: str) -> int:
+    if not lowest <= value <= highest:
+        raise InvalidRequest(FieldError(field, f"{value} is not within {lowest} to {highest}"))
+    return value
+
+
+def _refuse_unserved(request: retrieval_service_pb2.RetrieveRequest) -> None:
+    if request.profile not in _SERVED_PROFILES:
+        raise NotServed("the profile")
+    if request.HasField("filter") and request.filter.ByteSize():
+        raise NotServed("filter")
+    if request.HasField("hops") and request.hops != 1:
+        raise NotServed("hops other than 1")
+    if request.balance:
+        raise NotServed("balance")

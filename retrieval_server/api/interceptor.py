@@ -1,0 +1,194 @@
+"""What every RPC gets: a limit on how many run, domain errors as statuses, one log line."""
+
+import asyncio
+import inspect
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import grpc
+import structlog
+from google.protobuf.message import DecodeError
+
+from groundwire.v1 import error_pb2
+from retrieval_server import errors
+from retrieval_server.api.status import status_code, trailers
+
+_log = structlog.get_logger()
+
+_UNLIMITED_PREFIXES = ("/grpc.health.", "/grpc.reflection.")
+_REQUEST_ID_KEY = "x-request-id"
+_BUSY_RETRY_S = 0.2
+
+
+class _Malformed:
+    """Stands for a message whose bytes did not decode, until a handler can refuse it."""
+
+
+_MALFORMED = _Malformed()
+
+
+class RpcInterceptor(grpc.aio.ServerInterceptor):
+    """Wraps the handlers of our own services; health and reflection pass through."""
+
+    def __init__(self, max_concurrent_rpcs: int) -> None:
+        self._max_concurrent_rpcs = max_concurrent_rpcs
+        self._running_count = 0
+
+    async def intercept_service(
+        self,
+        continuation: "Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]]",
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> "grpc.RpcMethodHandler[Any, Any] | None":
+        """Return the handler of a call, wrapped."""
+        handler = await continuation(handler_call_details)
+        method = handler_call_details.method
+        if handler is None or method.startswith(_UNLIMITED_PREFIXES):
+            return handler
+        request_id = _request_id(handler_call_details)
+        deserialize = _tolerant(handler.request_deserializer)
+        if handler.response_streaming:
+            stream = _served(handler.stream_stream or handler.unary_stream, inspect.isasyncgenfunction)
+
+            async def run_stream(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> AsyncIterator[Any]:
+                call = _Call(self, method, request_id, context)
+                async with call:
+                    responses = stream(_checked(request), context)
+                    try:
+                        async for response in responses:
+                            yield response
+                    finally:
+                        await responses.aclose()
+
+            wrap = (
+                grpc.stream_stream_rpc_method_handler
+                if handler.request_streaming
+                else grpc.unary_stream_rpc_method_handler
+            )
+            return wrap(run_stream, deserialize, handler.response_serializer)
+
+        unary = _served(handler.stream_unary or handler.unary_unary, inspect.iscoroutinefunction)
+
+        async def run_unary(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            async with _Call(self, method, request_id, context):
+                return await unary(_checked(request), context)
+
+        wrap_unary = (
+            grpc.stream_unary_rpc_method_handler if handler.request_streaming else grpc.unary_unary_rpc_method_handler
+        )
+        return wrap_unary(run_unary, deserialize, handler.response_serializer)
+
+    def enter(self) -> None:
+        """Count a call in. Raises Overloaded at the limit; grpc.aio's own does not hold for every kind of call."""
+        if self._running_count >= self._max_concurrent_rpcs:
+            raise errors.Overloaded(
+                error_pb2.ERROR_REASON_SERVER_BUSY,
+                f"{self._max_concurrent_rpcs} calls are in progress; try again",
+                retry_after_s=_BUSY_RETRY_S,
+            )
+        self._running_count += 1
+
+    def leave(self) -> None:
+        """Count a call out."""
+        self._running_count -= 1
+
+
+class _Call:
+    """One call from entry to its log line."""
+
+    def __init__(
+        self, limiter: RpcInterceptor, method: str, request_id: str, context: grpc.aio.ServicerContext[Any, Any]
+    ) -> None:
+        self._limiter = limiter
+        self._method = method
+        self._request_id = request_id
+        self._context = context
+        self._started = time.perf_counter()
+        self._entered = False
+
+    async def __aenter__(self) -> None:
+        structlog.contextvars.bind_contextvars(request_id=self._request_id)
+        try:
+            self._limiter.enter()
+        except errors.Overloaded as error:
+            await self._abort(error)
+        self._entered = True
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if self._entered:
+            self._limiter.leave()
+        if error is None:
+            self._log_line("OK")
+        elif isinstance(error, errors.GroundwireError):
+            await self._abort(error)
+        elif isinstance(error, asyncio.CancelledError | GeneratorExit):
+            self._log_line("CANCELLED")
+        elif isinstance(error, grpc.aio.AbortError):
+            self._log_line("ABORTED")
+        elif isinstance(error, Exception):
+            _log.error("rpc fault", method=self._method, exc_info=error)
+            fault = errors.InternalFault(
+                error_pb2.ERROR_REASON_INTERNAL, f"the server failed; its log has it under {self._request_id}"
+            )
+            await self._abort(fault)
+
+    async def _abort(self, error: errors.GroundwireError) -> None:
+        code = status_code(error)
+        self._log_line(code.name, reason=error.reason_name, detail=error.message)
+        await self._context.abort(code, error.message, trailers(error))
+
+    def _log_line(self, code: str, **fields: str) -> None:
+        elapsed_ms = round((time.perf_counter() - self._started) * 1000, 2)
+        _log.info("rpc", method=self._method, code=code, elapsed_ms=elapsed_ms, **fields)
+
+
+def _request_id(details: grpc.HandlerCallDetails) -> str:
+    for key, value in details.invocation_metadata or ():
+        if key == _REQUEST_ID_KEY and isinstance(value, str):
+            return value[:64]
+    return uuid.uuid4().hex
+
+
+def _tolerant(deserialize: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] | None:
+    """Let undecodable bytes reach the handler as a marker: grpc itself would answer INTERNAL."""
+    if deserialize is None:
+        return None
+
+    def decode(data: bytes) -> Any:
+        try:
+            return deserialize(data)
+        except DecodeError:
+            return _MALFORMED
+
+    return decode
+
+
+def _checked(request: Any) -> Any:
+    if request is _MALFORMED:
+        raise errors.GroundwireError(
+            error_pb2.ERROR_REASON_MALFORMED_MESSAGE, "the bytes of the request are not a message of its type"
+        )
+    return _checked_each(request) if hasattr(request, "__aiter__") else request
+
+
+async def _checked_each(requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async for request in requests:
+        yield _checked(request)
+
+
+def _served(behaviour: Any, is_ours: Callable[[Any], bool]) -> Any:
+    """Return the behaviour, or one that answers NotServed: generated stubs bring plain functions as place-holders."""
+    if is_ours(behaviour):
+        return behaviour
+
+    async def refuse_stream(*_: Any) -> AsyncIterator[Any]:
+        nothing: tuple[Any, ...] = ()
+        for response in nothing:
+            yield response
+        raise errors.NotServed("this RPC")
+
+    async def refuse(*_: Any) -> Any:
+        raise errors.NotServed("this RPC")
+
+    return refuse_stream if is_ours is inspect.isasyncgenfunction else refuse

@@ -1,0 +1,86 @@
+"""The gRPC server: servicers, health, reflection, limits."""
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from groundwire.v1 import (
+    admin_service_pb2,
+    admin_service_pb2_grpc,
+    answer_service_pb2,
+    answer_service_pb2_grpc,
+    corpus_service_pb2,
+    corpus_service_pb2_grpc,
+    evaluation_service_pb2,
+    evaluation_service_pb2_grpc,
+    retrieval_service_pb2,
+    retrieval_service_pb2_grpc,
+)
+from retrieval_server.api.interceptor import RpcInterceptor
+from retrieval_server.settings import ServerSettings
+
+_SERVICE_NAMES = tuple(
+    module.DESCRIPTOR.services_by_name[name].full_name
+    for module, name in (
+        (retrieval_service_pb2, "RetrievalService"),
+        (answer_service_pb2, "AnswerService"),
+        (corpus_service_pb2, "CorpusService"),
+        (evaluation_service_pb2, "EvaluationService"),
+        (admin_service_pb2, "AdminService"),
+    )
+)
+_MIN_PING_INTERVAL_MS = 10_000
+
+
+class EvaluationServicer(evaluation_service_pb2_grpc.EvaluationServiceServicer):
+    """Holds the place of EvaluationService: every RPC is answered UNIMPLEMENTED."""
+
+
+class ApiServer:
+    """Our services on one address."""
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        retrieval: retrieval_service_pb2_grpc.RetrievalServiceServicer,
+        answer: answer_service_pb2_grpc.AnswerServiceServicer,
+        corpus: corpus_service_pb2_grpc.CorpusServiceServicer,
+        admin: admin_service_pb2_grpc.AdminServiceServicer,
+    ) -> None:
+        self._settings = settings
+        self._health = health.aio.HealthServicer()
+        self._server = grpc.aio.server(
+            interceptors=[RpcInterceptor(settings.max_concurrent_rpcs)],
+            options=[
+                ("grpc.max_receive_message_length", settings.max_message_bytes),
+                ("grpc.max_send_message_length", settings.max_message_bytes),
+                # Two servers on one port would each get some of the calls.
+                ("grpc.so_reuseport", 0),
+                ("grpc.http2.min_ping_interval_without_data_ms", _MIN_PING_INTERVAL_MS),
+            ],
+        )
+        retrieval_service_pb2_grpc.add_RetrievalServiceServicer_to_server(retrieval, self._server)
+        answer_service_pb2_grpc.add_AnswerServiceServicer_to_server(answer, self._server)
+        corpus_service_pb2_grpc.add_CorpusServiceServicer_to_server(corpus, self._server)
+        admin_service_pb2_grpc.add_AdminServiceServicer_to_server(admin, self._server)
+        # The stub's type asks for every method; those of later versions keep the default, see RpcInterceptor.
+        evaluation = EvaluationServicer()  # type: ignore[abstract]
+        evaluation_service_pb2_grpc.add_EvaluationServiceServicer_to_server(evaluation, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        reflection.enable_server_reflection(
+            (*_SERVICE_NAMES, reflection.SERVICE_NAME, health.SERVICE_NAME), self._server
+        )
+
+    async def start(self) -> str:
+        """Listen and serve; return the address with the port that was bound. Raises RuntimeError when it is in use."""
+        host = self._settings.listen.rpartition(":")[0]
+        port = self._server.add_insecure_port(self._settings.listen)
+        await self._server.start()
+        for name in ("", *_SERVICE_NAMES):
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+        return f"{host}:{port}"
+
+    async def stop(self) -> None:
+        """Refuse new calls, give running ones the drain timeout, then end them."""
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(self._settings.drain_timeout_s)

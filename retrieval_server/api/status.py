@@ -1,0 +1,73 @@
+"""Domain errors to gRPC statuses: the one place where a status is built."""
+
+import math
+
+import grpc
+from google.protobuf import any_pb2, duration_pb2
+from google.rpc import error_details_pb2, status_pb2
+
+from groundwire.v1 import error_pb2
+from retrieval_server import errors
+
+_DOMAIN = "groundwire"
+_DETAILS_KEY = "grpc-status-details-bin"
+
+_CODE_BY_ERROR: dict[type[errors.GroundwireError], grpc.StatusCode] = {
+    errors.InvalidRequest: grpc.StatusCode.INVALID_ARGUMENT,
+    errors.NotFound: grpc.StatusCode.NOT_FOUND,
+    errors.Conflict: grpc.StatusCode.ALREADY_EXISTS,
+    errors.Overloaded: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    errors.Unavailable: grpc.StatusCode.UNAVAILABLE,
+    errors.FailedPrecondition: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.NotServed: grpc.StatusCode.UNIMPLEMENTED,
+    errors.Cancelled: grpc.StatusCode.CANCELLED,
+    errors.Expired: grpc.StatusCode.DEADLINE_EXCEEDED,
+    errors.InternalFault: grpc.StatusCode.INTERNAL,
+}
+# Errors that are raised as plain GroundwireError, by reason.
+_CODE_BY_REASON = {
+    error_pb2.ERROR_REASON_PROTOCOL_ORDER: grpc.StatusCode.INVALID_ARGUMENT,
+    error_pb2.ERROR_REASON_MALFORMED_MESSAGE: grpc.StatusCode.INVALID_ARGUMENT,
+    error_pb2.ERROR_REASON_STORAGE_FAILED: grpc.StatusCode.INTERNAL,
+    error_pb2.ERROR_REASON_OUTCOME_UNKNOWN: grpc.StatusCode.UNKNOWN,
+}
+
+
+def status_code(error: errors.GroundwireError) -> grpc.StatusCode:
+    """Return the status code that stands for `error`."""
+    by_type = _CODE_BY_ERROR.get(type(error))
+    return by_type or _CODE_BY_REASON.get(error.reason, grpc.StatusCode.INTERNAL)
+
+
+def trailers(error: errors.GroundwireError) -> tuple[tuple[str, bytes], ...]:
+    """Return trailing metadata: a google.rpc.Status with ErrorInfo, and BadRequest or RetryInfo where they apply."""
+    status = status_pb2.Status(code=status_code(error).value[0], message=error.message)
+    details: list[error_details_pb2.ErrorInfo | error_details_pb2.BadRequest | error_details_pb2.RetryInfo] = [
+        error_details_pb2.ErrorInfo(reason=error.reason_name, domain=_DOMAIN, metadata=error.metadata)
+    ]
+    if isinstance(error, errors.InvalidRequest):
+        violations = [
+            error_details_pb2.BadRequest.FieldViolation(field=e.field, description=e.description)
+            for e in error.field_errors
+        ]
+        details.append(error_details_pb2.BadRequest(field_violations=violations))
+    if isinstance(error, errors.Overloaded | errors.Unavailable):
+        delay = duration_pb2.Duration()
+        delay.FromMilliseconds(math.ceil(error.retry_after_s * 1000))
+        details.append(error_details_pb2.RetryInfo(retry_delay=delay))
+    for detail in details:
+        packed = any_pb2.Any()
+        packed.Pack(detail)
+        status.details.append(packed)
+    return ((_DETAILS_KEY, status.SerializeToString()),)
+
+
+def item_status(error: errors.GroundwireError) -> error_pb2.ItemStatus:
+    """Return the status of one item of a batch or stream."""
+    field_errors = error.field_errors if isinstance(error, errors.InvalidRequest) else ()
+    return error_pb2.ItemStatus(
+        code=status_code(error).value[0],
+        reason=error.reason,
+        message=error.message,
+        field_violations=[error_pb2.FieldViolation(field=e.field, description=e.description) for e in field_errors],
+    )

@@ -1,0 +1,166 @@
+"""The messages of SyncDocuments, in and out, around a SourceSync."""
+
+import time
+from collections.abc import AsyncIterator
+
+from google.protobuf import duration_pb2
+
+from groundwire.v1 import corpus_service_pb2, error_pb2, sync_pb2
+from retrieval_server.corpus.catalog import Catalog, checked_name
+from retrieval_server.corpus.open_collection import OpenCollection
+from retrieval_server.corpus.sync import FileOutcome, FileReport, SourceSync, SyncPlan
+from retrieval_server.errors import FieldError, GroundwireError, InvalidRequest
+from retrieval_server.settings import ServerSettings
+
+_MIN_CHUNK_CHARS, _MAX_CHUNK_CHARS = 64, 20_000
+_MAX_SOURCE_BYTES = 4096
+_PROGRESS_INTERVAL_S = 0.2
+
+_OUTCOME_TO_PB = {
+    FileOutcome.ADDED: sync_pb2.SYNC_FILE_OUTCOME_ADDED,
+    FileOutcome.UPDATED: sync_pb2.SYNC_FILE_OUTCOME_UPDATED,
+    FileOutcome.UNCHANGED: sync_pb2.SYNC_FILE_OUTCOME_UNCHANGED,
+    FileOutcome.REMOVED: sync_pb2.SYNC_FILE_OUTCOME_REMOVED,
+    FileOutcome.SKIPPED: sync_pb2.SYNC_FILE_OUTCOME_SKIPPED,
+}
+
+Request = corpus_service_pb2.SyncDocumentsRequest
+Response = corpus_service_pb2.SyncDocumentsResponse
+
+
+class SyncStream:
+    """One call of SyncDocuments."""
+
+    def __init__(self, catalog: Catalog, settings: ServerSettings) -> None:
+        self._catalog = catalog
+        self._settings = settings
+        self._started = time.perf_counter()
+        self._progress_sent = self._started
+        self._offered_count = 0
+        self._done_count = 0
+
+    async def run(self, requests: AsyncIterator[Request]) -> AsyncIterator[Response]:
+        """Answer each message; end with the summary once everything offered is dealt with and committed."""
+        first = await anext(requests, None)
+        if first is None or first.WhichOneof("message") != "begin":
+            raise _wrong_order("the first message must be begin")
+        opened = await self._opened(first.begin)
+        plan = await self._plan(first.begin, opened)
+        async with SourceSync(opened, plan) as sync:
+            complete = False
+            while not (complete and not sync.waits_for_content):
+                request = await anext(requests, None)
+                if request is None:
+                    raise _wrong_order("the stream ended before offer_complete and all content that was asked for")
+                kind = request.WhichOneof("message")
+                if kind == "offer" and not complete:
+                    for response in self._offer(sync, request.offer):
+                        yield response
+                elif kind == "contents":
+                    async for response in self._contents(sync, request.contents):
+                        yield response
+                elif kind == "offer_complete" and not complete:
+                    complete = True
+                else:
+                    raise _wrong_order(f"{kind or 'an empty message'} may not come here")
+            yield self._progress(sync_pb2.SYNC_PHASE_INDEXING)
+            for report in await sync.finish():
+                yield _file(report)
+            yield Response(summary=self._summary(sync, opened))
+
+    async def _opened(self, begin: sync_pb2.SyncBegin) -> OpenCollection:
+        name = checked_name(begin.collection, "begin.collection")
+        if begin.HasField("max_chunk_size_chars") and not (
+            _MIN_CHUNK_CHARS <= begin.max_chunk_size_chars <= _MAX_CHUNK_CHARS
+        ):
+            raise InvalidRequest(
+                FieldError(
+                    "begin.max_chunk_size_chars",
+                    f"{begin.max_chunk_size_chars} is not within {_MIN_CHUNK_CHARS} to {_MAX_CHUNK_CHARS}",
+                )
+            )
+        if not 1 <= len(begin.source.encode()) <= _MAX_SOURCE_BYTES:
+            raise InvalidRequest(FieldError("begin.source", f"1 to {_MAX_SOURCE_BYTES} bytes"))
+        if len(begin.display_prefix.encode()) > _MAX_SOURCE_BYTES:
+            raise InvalidRequest(FieldError("begin.display_prefix", f"at most {_MAX_SOURCE_BYTES} bytes"))
+        if begin.dry_run and name not in self._catalog.names():
+            raise InvalidRequest(
+                FieldError("begin.collection", f"{name} does not exist, so a dry run has nothing to compare with")
+            )
+        return await self._catalog.get_or_create(name)
+
+    async def _plan(self, begin: sync_pb2.SyncBegin, opened: OpenCollection) -> SyncPlan:
+        max_chunk_chars = opened.collection.current_view.max_chunk_chars
+        if begin.HasField("max_chunk_size_chars"):
+            max_chunk_chars = begin.max_chunk_size_chars
+            if not begin.dry_run and max_chunk_chars != opened.collection.current_view.max_chunk_chars:
+                await opened.write(opened.collection.set_max_chunk_chars, max_chunk_chars)
+        return SyncPlan(
+            source_key=begin.source,
+            display_prefix=begin.display_prefix,
+            max_chunk_chars=max_chunk_chars,
+            prune=begin.prune,
+            dry_run=begin.dry_run,
+            max_file_bytes=self._settings.max_file_bytes,
+            max_line_chars=self._settings.max_line_chars,
+        )
+
+    def _offer(self, sync: SourceSync, offer: sync_pb2.SyncOffer) -> list[Response]:
+        responses: list[Response] = []
+        wanted: list[str] = []
+        for file in offer.files:
+            self._offered_count += 1
+            report = sync.offer(file.relative_path, file.sha256, file.size_bytes)
+            if report is None:
+                wanted.append(file.relative_path)
+                continue
+            self._done_count += 1
+            if report.outcome is not FileOutcome.UNCHANGED:
+                responses.append(_file(report))
+        if wanted:
+            responses.append(Response(wanted=sync_pb2.SyncWanted(relative_paths=wanted)))
+        return responses
+
+    async def _contents(self, sync: SourceSync, contents: sync_pb2.SyncContents) -> AsyncIterator[Response]:
+        for part in contents.parts:
+            report = await sync.receive(part.relative_path, part.data, last=part.last, unreadable=part.unreadable)
+            if report is not None:
+                self._done_count += 1
+                yield _file(report)
+        if time.perf_counter() - self._progress_sent >= _PROGRESS_INTERVAL_S:
+            self._progress_sent = time.perf_counter()
+            yield self._progress(sync_pb2.SYNC_PHASE_READING)
+
+    def _progress(self, phase: sync_pb2.SyncPhase.ValueType) -> Response:
+        return Response(
+            progress=sync_pb2.SyncProgress(phase=phase, done_count=self._done_count, total_count=self._offered_count)
+        )
+
+    def _summary(self, sync: SourceSync, opened: OpenCollection) -> sync_pb2.SyncSummary:
+        elapsed = duration_pb2.Duration()
+        elapsed.FromMilliseconds(round((time.perf_counter() - self._started) * 1000))
+        view = opened.collection.current_view
+        return sync_pb2.SyncSummary(
+            added_count=sync.counts[FileOutcome.ADDED],
+            updated_count=sync.counts[FileOutcome.UPDATED],
+            unchanged_count=sync.counts[FileOutcome.UNCHANGED],
+            removed_count=sync.counts[FileOutcome.REMOVED],
+            skipped_count=sync.counts[FileOutcome.SKIPPED],
+            chunk_count=view.chunk_count,
+            index_generation=view.generation,
+            dense_coverage=view.dense_coverage,
+            elapsed=elapsed,
+            status=error_pb2.ItemStatus(),
+        )
+
+
+def _file(report: FileReport) -> Response:
+    return Response(
+        file=sync_pb2.SyncFileStatus(
+            relative_path=report.relative_path, outcome=_OUTCOME_TO_PB[report.outcome], detail=report.detail
+        )
+    )
+
+
+def _wrong_order(message: str) -> GroundwireError:
+    return GroundwireError(error_pb2.ERROR_REASON_PROTOCOL_ORDER, message)

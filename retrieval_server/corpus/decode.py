@@ -1,0 +1,60 @@
+"""Bytes to the one stored text of a document."""
+
+import codecs
+from dataclasses import dataclass
+
+import charset_normalizer
+
+_SNIFFED_BYTES = 64 * 1024
+_BYTE_ORDER_MARKS = (
+    # UTF-32 first: its little-endian mark begins with that of UTF-16.
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedText:
+    """A text, its newlines as they were, and how it was decoded."""
+
+    text: str
+    encoding: str
+    had_byte_order_mark: bool
+
+
+def decode(data: bytes) -> DecodedText | None:
+    """Return the text of `data`, or None when it is binary.
+
+    A byte order mark decides; then UTF-8; then what charset-normalizer finds likely; then Latin-1, which always fits.
+    """
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            try:
+                text = data[len(mark) :].decode(encoding)
+            except UnicodeDecodeError:
+                break
+            return None if "\0" in text else DecodedText(text, encoding, had_byte_order_mark=True)
+    if b"\0" in data:
+        return None
+    try:
+        return DecodedText(data.decode("utf-8"), "utf-8", had_byte_order_mark=False)
+    except UnicodeDecodeError:
+        pass
+    best = charset_normalizer.from_bytes(data[:_SNIFFED_BYTES]).best()
+    for encoding in (best.encoding, "latin-1") if best else ("latin-1",):
+        try:
+            text = data.decode(encoding)
+        except (UnicodeDecodeError, LookupError):
+            continue
+        return None if _looks_binary(text) else DecodedText(text, encoding, had_byte_order_mark=False)
+    return None
+
+
+def _looks_binary(text: str) -> bool:
+    """Control characters beyond a trace mean that some binary happened to decode."""
+    sample = text[:_SNIFFED_BYTES]
+    controls = sum(1 for char in sample if char < " " and char not in "\t\n\r\f\x0b\x1b")
+    return controls > len(sample) // 200

@@ -1,0 +1,122 @@
+"""An open collection and its work in the background: one writer thread, vectors, compaction."""
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import ParamSpec, TypeVar
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from retrieval_server.corpus.collection import Collection
+from retrieval_server.corpus.documents import ParsedDocument
+from retrieval_server.corpus.embedding import embed_chunks
+from retrieval_server.corpus.store import ChunkToEmbed, EmbeddedWindows
+from retrieval_server.engine.encoder import Encoder
+from retrieval_server.model import ContentKind
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_log = structlog.get_logger()
+
+# A change of at most this many chunks is embedded before it is acknowledged (about 0.4 s on one core).
+EMBEDDED_AT_ONCE_CHUNKS = 48
+_EMBEDDED_PER_STEP_CHUNKS = 64
+# Edits tend to come in bursts; one fresh index serves them all.
+_COMPACTION_DELAY_S = 0.5
+_RETRY_DELAY_S = 5.0
+
+
+class OpenCollection:
+    """Runs writes on one thread, in order, and upkeep whenever something changed."""
+
+    def __init__(self, collection: Collection, encoder: Encoder | None) -> None:
+        self.collection = collection
+        self.syncing_sources: set[str] = set()
+        self._encoder = encoder
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix=f"write-{collection.name}")
+        self._changed = asyncio.Event()
+        self._changed.set()
+        # A context of its own: the request that opened the collection is not what later log lines are about.
+        self._upkeep = asyncio.create_task(
+            self._keep_up(), name=f"upkeep-{collection.name}", context=contextvars.Context()
+        )
+
+    async def write(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a write on the writer thread. It is not interrupted by cancellation: it either happened or did not."""
+        loop = asyncio.get_running_loop()
+        done = loop.run_in_executor(self._writer, lambda: function(*args, **kwargs))
+        try:
+            return await asyncio.shield(done)
+        finally:
+            self._changed.set()
+
+    async def embed_now(self, documents: list[ParsedDocument]) -> dict[str, list[EmbeddedWindows]]:
+        """Return the windows of a small change by relative path, or nothing when it is too large to wait for."""
+        embeddable = [d for d in documents if d.kind is not ContentKind.DATA]
+        if self._encoder is None or sum(len(d.chunks) for d in embeddable) > EMBEDDED_AT_ONCE_CHUNKS:
+            return {}
+        if self.collection.current_view.dense_coverage < 1:
+            return {}
+        chunks = [
+            ChunkToEmbed(0, d.kind, d.relative_path, chunk.span.breadcrumbs, chunk.text)
+            for d in embeddable
+            for chunk in d.chunks
+        ]
+        windows = iter(await self.write(embed_chunks, chunks, self._encoder, self.collection.known_vectors))
+        return {d.relative_path: [next(windows) for _ in d.chunks] for d in embeddable}
+
+    async def close(self) -> None:
+        """Stop upkeep after its current step, then release the files."""
+        self._upkeep.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._upkeep
+        await asyncio.get_running_loop().run_in_executor(self._writer, self.collection.close)
+        self._writer.shutdown()
+
+    async def _keep_up(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            try:
+                await self._embed_all()
+                await self._compact()
+            except Exception:
+                _log.exception("upkeep failed", collection=self.collection.name)
+                await asyncio.sleep(_RETRY_DELAY_S)
+                self._changed.set()
+
+    async def _embed_all(self) -> None:
+        if self._encoder is None:
+            return
+        embedded_any = False
+        while chunks := await self._on_writer(self.collection.chunks_to_embed, _EMBEDDED_PER_STEP_CHUNKS):
+            # Encoding runs beside the writer thread, so that a sync never waits for it.
+            windows = await asyncio.to_thread(embed_chunks, chunks, self._encoder, self._known_vectors)
+            by_chunk = {chunk.chunk_id: found for chunk, found in zip(chunks, windows, strict=True)}
+            await self._on_writer(self.collection.store_vectors, by_chunk)
+            embedded_any = True
+        if embedded_any:
+            await self._on_writer(self.collection.refresh_dense)
+            view = self.collection.current_view
+            _log.info("vectors complete", collection=self.collection.name, chunk_count=view.embedded_chunk_count)
+
+    async def _compact(self) -> None:
+        if not await self._on_writer(self.collection.needs_compaction):
+            return
+        await asyncio.sleep(_COMPACTION_DELAY_S)
+        if self._changed.is_set():
+            return
+        await self._on_writer(self.collection.compact)
+        _log.info("lexical index built afresh", collection=self.collection.name)
+
+    def _known_vectors(self, keys: Sequence[bytes]) -> Mapping[bytes, NDArray[np.float32]]:
+        return self._writer.submit(self.collection.known_vectors, keys).result()
+
+    async def _on_writer(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        loop = asyncio.get_running_loop()
+        return await asyncio.shield(loop.run_in_executor(self._writer, lambda: function(*args, **kwargs)))

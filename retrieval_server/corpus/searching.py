@@ -1,0 +1,33 @@
+"""Retrieval off the event loop: the view is held and let go on the thread that searches."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+from groundwire.cpu import usable_core_count
+from retrieval_server.corpus.catalog import Catalog
+from retrieval_server.corpus.open_collection import OpenCollection
+from retrieval_server.engine.encoder import Encoder
+from retrieval_server.engine.retriever import retrieve
+from retrieval_server.model import RetrieveQuery, RetrieveResult
+
+
+class Searching:
+    """Runs queries on as many threads as there are cores; more would only wait for each other."""
+
+    def __init__(self, catalog: Catalog, encoder: Encoder | None) -> None:
+        self._catalog = catalog
+        self._encoder = encoder
+        self._threads = ThreadPoolExecutor(usable_core_count(), thread_name_prefix="search")
+
+    async def retrieve(self, query: RetrieveQuery) -> RetrieveResult:
+        """Return the result of one query. Raises NotFound for an unknown collection."""
+        opened = self._catalog.get(query.collection)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, opened, query)
+
+    def close(self) -> None:
+        """Let running searches end."""
+        self._threads.shutdown()
+
+    def _run(self, opened: OpenCollection, query: RetrieveQuery) -> RetrieveResult:
+        with opened.collection.view() as view:
+            return retrieve(query, view, self._encoder)

@@ -1,0 +1,187 @@
+"""Bringing one source up to date: what to ask for, what came, what to commit."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Self
+
+from groundwire.v1 import error_pb2
+from retrieval_server.corpus.documents import ParsedDocument, ParseLimits, SkippedFile, parse_document, path_problem
+from retrieval_server.corpus.open_collection import OpenCollection
+from retrieval_server.corpus.reader import StoredFile
+from retrieval_server.corpus.store import SourceChange
+from retrieval_server.errors import Conflict, FieldError, GroundwireError, InvalidRequest
+
+# Parsed documents are held until this much text has come, then committed; each commit is whole by itself.
+_COMMIT_BYTES = 64 * 1024 * 1024
+_SHA256_BYTES = 32
+
+
+class FileOutcome(Enum):
+    """What happened to one file."""
+
+    ADDED = "added"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    REMOVED = "removed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """One file's outcome, with the reason when it was skipped."""
+
+    relative_path: str
+    outcome: FileOutcome
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class SyncPlan:
+    """How a sync treats its source."""
+
+    source_key: str
+    display_prefix: str
+    max_chunk_chars: int
+    prune: bool
+    dry_run: bool
+    max_file_bytes: int
+    max_line_chars: int
+
+
+@dataclass
+class _Incoming:
+    relative_path: str
+    data: bytearray = field(default_factory=bytearray)
+
+
+class SourceSync:
+    """One sync in progress; a source takes one at a time. Use as an async context manager."""
+
+    def __init__(self, opened: OpenCollection, plan: SyncPlan) -> None:
+        self._opened = opened
+        self._plan = plan
+        self._limits = ParseLimits(plan.max_file_bytes, plan.max_line_chars, plan.max_chunk_chars)
+        self._stored: dict[str, StoredFile] = {}
+        self._stored_prefix: str | None = None
+        self._offered: set[str] = set()
+        self._wanted: set[str] = set()
+        self._incoming: _Incoming | None = None
+        self._held: list[ParsedDocument] = []
+        self._held_bytes = 0
+        self._superseded: list[str] = []
+        self.counts = dict.fromkeys(FileOutcome, 0)
+
+    async def __aenter__(self) -> Self:
+        if self._plan.source_key in self._opened.syncing_sources:
+            raise Conflict(
+                error_pb2.ERROR_REASON_SYNC_IN_PROGRESS,
+                f"another sync of {self._plan.source_key} is in progress; wait for it to end",
+            )
+        self._opened.syncing_sources.add(self._plan.source_key)
+        try:
+            reader = self._opened.collection.reader
+            self._stored = await asyncio.to_thread(reader.files_of_source, self._plan.source_key)
+            self._stored_prefix = await asyncio.to_thread(reader.display_prefix, self._plan.source_key)
+        except BaseException:
+            self._opened.syncing_sources.discard(self._plan.source_key)
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._opened.syncing_sources.discard(self._plan.source_key)
+
+    @property
+    def waits_for_content(self) -> bool:
+        """Whether files that were asked for have not come yet."""
+        return bool(self._wanted)
+
+    def offer(self, relative_path: str, sha256: bytes, size_bytes: int) -> FileReport | None:
+        """Take an offer: a report when its outcome is known already, None when its content is wanted."""
+        problem = path_problem(relative_path)
+        if problem:
+            return self._report(FileReport(relative_path, FileOutcome.SKIPPED, problem))
+        if len(sha256) != _SHA256_BYTES:
+            raise InvalidRequest(FieldError("offer.files.sha256", f"{_SHA256_BYTES} bytes"))
+        if relative_path in self._offered:
+            return self._report(FileReport(relative_path, FileOutcome.SKIPPED, "offered twice"))
+        self._offered.add(relative_path)
+        stored = self._stored.get(relative_path)
+        if stored and stored.sha256 == sha256 and stored.max_chunk_chars == self._plan.max_chunk_chars:
+            return self._report(FileReport(relative_path, FileOutcome.UNCHANGED))
+        if size_bytes > self._plan.max_file_bytes:
+            detail = f"{size_bytes:,} bytes, more than {self._plan.max_file_bytes:,}"
+            return self._not_taken(relative_path, detail)
+        if self._plan.dry_run:
+            return self._report(FileReport(relative_path, self._outcome_of(relative_path)))
+        self._wanted.add(relative_path)
+        return None
+
+    async def receive(self, relative_path: str, data: bytes, *, last: bool, unreadable: bool) -> FileReport | None:
+        """Take a part of a file's content; a report once the file is complete."""
+        if relative_path not in self._wanted:
+            raise GroundwireError(
+                error_pb2.ERROR_REASON_PROTOCOL_ORDER, f"content of {relative_path!r} came without being asked for"
+            )
+        if unreadable:
+            self._wanted.discard(relative_path)
+            self._incoming = None
+            return self._report(FileReport(relative_path, FileOutcome.SKIPPED, "could not be read"))
+        if self._incoming is None or self._incoming.relative_path != relative_path:
+            self._incoming = _Incoming(relative_path)
+        # One byte above the limit is enough to know, and keeps a file that grew meanwhile out of memory.
+        room = self._plan.max_file_bytes + 1 - len(self._incoming.data)
+        self._incoming.data += data[: max(0, room)]
+        if not last:
+            return None
+        content = bytes(self._incoming.data)
+        self._incoming = None
+        self._wanted.discard(relative_path)
+        parsed = await asyncio.to_thread(parse_document, relative_path, content, self._limits)
+        if isinstance(parsed, SkippedFile):
+            return self._not_taken(relative_path, parsed.detail)
+        report = self._report(FileReport(relative_path, self._outcome_of(relative_path)))
+        self._held.append(parsed)
+        self._held_bytes += len(content)
+        if self._held_bytes >= _COMMIT_BYTES:
+            await self._commit(())
+        return report
+
+    async def finish(self) -> list[FileReport]:
+        """Commit what is held, with what vanished if asked to; return the reports of removed files."""
+        vanished = sorted(self._stored.keys() - self._offered) if self._plan.prune else []
+        reports = [self._report(FileReport(path, FileOutcome.REMOVED)) for path in vanished]
+        if not self._plan.dry_run:
+            await self._commit([*self._superseded, *vanished])
+        return reports
+
+    def _not_taken(self, relative_path: str, detail: str) -> FileReport:
+        """Skip a file; an older version of it must not stand in for what is there now."""
+        if relative_path in self._stored:
+            self._superseded.append(relative_path)
+        return self._report(FileReport(relative_path, FileOutcome.SKIPPED, detail))
+
+    async def _commit(self, removed: Iterable[str]) -> None:
+        documents, self._held, self._held_bytes = self._held, [], 0
+        removed_paths = tuple(removed)
+        is_renamed = self._stored_prefix is not None and self._stored_prefix != self._plan.display_prefix
+        if not documents and not removed_paths and not is_renamed:
+            return
+        change = SourceChange(
+            source_key=self._plan.source_key,
+            display_prefix=self._plan.display_prefix,
+            max_chunk_chars=self._plan.max_chunk_chars,
+            documents=documents,
+            removed_paths=removed_paths,
+            windows_by_path=await self._opened.embed_now(documents),
+        )
+        await self._opened.write(self._opened.collection.apply, change)
+        self._stored_prefix = self._plan.display_prefix
+
+    def _outcome_of(self, relative_path: str) -> FileOutcome:
+        return FileOutcome.UPDATED if relative_path in self._stored else FileOutcome.ADDED
+
+    def _report(self, report: FileReport) -> FileReport:
+        self.counts[report.outcome] += 1
+        return report

@@ -1,0 +1,28 @@
+"""Text to chunks, by format. A new format is a module with a `…_pieces` function and an entry in `_CHUNKERS`."""
+
+from collections.abc import Callable
+
+from retrieval_server.engine.chunkers.lines import LineIndex
+from retrieval_server.engine.chunkers.markdown import markdown_pieces
+from retrieval_server.engine.chunkers.pieces import Chunk, Piece, chunks_of
+from retrieval_server.engine.chunkers.plain import plain_pieces
+from retrieval_server.engine.chunkers.python import python_pieces
+
+CHUNKER_VERSION = 1
+DEFAULT_MAX_CHUNK_CHARS = 2000
+
+_CHUNKERS: dict[str, Callable[[str, int], list[Piece]]] = {
+    "python": python_pieces,
+    "markdown": markdown_pieces,
+}
+
+
+def chunk_text(
+    text: str, lines: LineIndex, language: str, max_chunk_chars: int = DEFAULT_MAX_CHUNK_CHARS
+) -> list[Chunk]:
+    """Return the chunks of `text`, in order; they cover all of it that is not blank."""
+    pieces = _CHUNKERS.get(language, plain_pieces)(text, max_chunk_chars)
+    return chunks_of(text, lines, pieces, max_chunk_chars)
+
+
+__all__ = ["CHUNKER_VERSION", "DEFAULT_MAX_CHUNK_CHARS", "Chunk", "LineIndex", "chunk_text"]

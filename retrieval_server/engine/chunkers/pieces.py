@@ -1,0 +1,116 @@
+"""From a text cut into contiguous pieces to chunks of a bounded size.
+
+A chunker for one format only says where the format's own borders are, as pieces; merging, splitting, trimming and
+line numbers are the same for all formats and live here.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from retrieval_server.engine.chunkers.lines import LineIndex
+
+OVERLAP_CHARS = 100
+
+# A split is moved back to the best border within the last part of the window: a blank line, else a line, else a space.
+_SEARCH_BACK_SHARE = 0.5
+_BLANK_LINE = re.compile(r"\n[ \t\r]*\n|\r\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of text [start, end) in code points that should stay together.
+
+    `breadcrumbs` name what encloses it; `name` is what it defines itself, if anything. Pieces with equal
+    `breadcrumbs` may share a chunk.
+    """
+
+    start: int
+    end: int
+    breadcrumbs: tuple[str, ...] = ()
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A span of a document that can be a passage; offsets as in Piece, lines from 1 and inclusive."""
+
+    start_char: int
+    end_char: int
+    start_line: int
+    end_line: int
+    breadcrumbs: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+def chunks_of(text: str, lines: LineIndex, pieces: Sequence[Piece], max_chunk_chars: int) -> list[Chunk]:
+    """Return chunks of at most `max_chunk_chars` code points that cover all non-blank text of `pieces`, in order.
+
+    Neighbours with equal breadcrumbs are merged while they fit; a piece that is too large is split at blank lines,
+    lines or spaces, with OVERLAP_CHARS of overlap.
+    """
+    chunks: list[Chunk] = []
+    for group in _merged(pieces, max_chunk_chars):
+        breadcrumbs, names = _labels(group)
+        for span in _split(text, group[0].start, group[-1].end, max_chunk_chars):
+            start, end = _trimmed(text, *span)
+            if start < end:
+                chunks.append(
+                    Chunk(start, end, lines.line_of(start), lines.line_of(end - 1), breadcrumbs, names),
+                )
+    return chunks
+
+
+def _merged(pieces: Sequence[Piece], max_chunk_chars: int) -> Iterator[list[Piece]]:
+    group: list[Piece] = []
+    for piece in pieces:
+        if group and (piece.breadcrumbs != group[0].breadcrumbs or piece.end - group[0].start > max_chunk_chars):
+            yield group
+            group = []
+        group.append(piece)
+    if group:
+        yield group
+
+
+def _labels(group: Sequence[Piece]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """One named piece lends its name to the breadcrumbs; several only list their names."""
+    names = tuple(piece.name for piece in group if piece.name)
+    breadcrumbs = group[0].breadcrumbs
+    return (*breadcrumbs, *names) if len(names) == 1 else breadcrumbs, names
+
+
+def _split(text: str, start: int, end: int, max_chunk_chars: int) -> Iterator[tuple[int, int]]:
+    overlap = min(OVERLAP_CHARS, max_chunk_chars // 4)
+    while end - start > max_chunk_chars:
+        cut = _border_before(text, start, start + max_chunk_chars)
+        yield start, cut
+        start = max(start + 1, _line_start(text, cut - overlap, cut))
+    yield start, end
+
+
+def _border_before(text: str, start: int, limit: int) -> int:
+    earliest = limit - int((limit - start) * _SEARCH_BACK_SHARE)
+    blank_ends = [match.end() for match in _BLANK_LINE.finditer(text, earliest, limit)]
+    if blank_ends:
+        return blank_ends[-1]
+    line = max(text.rfind("\n", earliest, limit), text.rfind("\r", earliest, limit))
+    if line >= 0:
+        return line + 1
+    space = max(text.rfind(" ", earliest, limit), text.rfind("\t", earliest, limit))
+    return space + 1 if space >= 0 else limit
+
+
+def _line_start(text: str, earliest: int, cut: int) -> int:
+    """Return the first start of a line in [earliest, cut), so that an overlap begins with a whole line."""
+    newline = text.find("\n", earliest, cut - 1)
+    return newline + 1 if newline >= 0 else cut
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """Drop blank lines at both ends; the first line keeps its indentation."""
+    span = text[start:end]
+    stripped_end = start + len(span.rstrip())
+    body = span.lstrip()
+    first = start + len(span) - len(body)
+    line = max(text.rfind("\n", start, first), text.rfind("\r", start, first))
+    return (line + 1 if line >= 0 else start), stripped_end

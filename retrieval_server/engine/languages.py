@@ -1,0 +1,74 @@
+"""Language and kind of a document, by its name."""
+
+from pathlib import PurePosixPath
+
+from retrieval_server.model import ContentKind
+
+_CODE = {
+    "python": ".py .pyi .pyx",
+    "c": ".c .h",
+    "cpp": ".cc .cpp .cxx .hh .hpp .hxx .inl",
+    "cuda": ".cu .cuh",
+    "javascript": ".js .jsx .mjs .cjs",
+    "typescript": ".ts .tsx .mts",
+    "go": ".go",
+    "rust": ".rs",
+    "java": ".java",
+    "kotlin": ".kt .kts",
+    "csharp": ".cs",
+    "ruby": ".rb",
+    "php": ".php",
+    "swift": ".swift",
+    "scala": ".scala",
+    "shell": ".sh .bash .zsh",
+    "powershell": ".ps1",
+    "sql": ".sql",
+    "lua": ".lua",
+    "perl": ".pl .pm",
+    "r": ".r",
+    "haskell": ".hs",
+    "elixir": ".ex .exs",
+    "erlang": ".erl",
+    "protobuf": ".proto",
+    "cmake": ".cmake",
+    "template": ".jinja .j2 .tpl",
+    "css": ".css .scss",
+}
+_DOCS = {
+    "markdown": ".md .markdown .mdx",
+    "restructuredtext": ".rst",
+    "text": ".txt .text .adoc .org .tex",
+    "html": ".html .htm",
+}
+_DATA = {
+    "json": ".json .jsonl .ipynb .geojson",
+    "yaml": ".yaml .yml",
+    "toml": ".toml",
+    "xml": ".xml .svg",
+    "ini": ".ini .cfg .conf .properties .env",
+    "csv": ".csv .tsv",
+    "lock": ".lock",
+    "patch": ".patch .diff",
+}
+_BY_NAME = {
+    "makefile": ("make", ContentKind.CODE),
+    "dockerfile": ("dockerfile", ContentKind.CODE),
+    "cmakelists.txt": ("cmake", ContentKind.CODE),
+    "jenkinsfile": ("groovy", ContentKind.CODE),
+    "requirements.txt": ("text", ContentKind.DATA),
+}
+_BY_SUFFIX = {
+    suffix: (language, kind)
+    for table, kind in ((_CODE, ContentKind.CODE), (_DOCS, ContentKind.DOCS), (_DATA, ContentKind.DATA))
+    for language, suffixes in table.items()
+    for suffix in suffixes.split()
+}
+
+
+def language_of(path: str) -> tuple[str, ContentKind]:
+    """Return (language, kind) of the document at `path`; what is not known is text, and prose."""
+    name = PurePosixPath(path).name.lower()
+    found = _BY_NAME.get(name) or _BY_SUFFIX.get(PurePosixPath(name).suffix)
+    if found is None and name.startswith(("dockerfile", "makefile")):
+        found = _BY_NAME[name[:10] if name.startswith("dockerfile") else "makefile"]
+    return found or ("text", ContentKind.DOCS)

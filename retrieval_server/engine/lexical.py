@@ -1,0 +1,149 @@
+"""The BM25 list: chunks in Tantivy.
+
+Path, breadcrumbs, defined names and body are indexed as one field, the path twice. Kept apart and summed, each field
+has an idf of its own, and a word as common as "how" becomes decisive where it is rare, in paths; together they share
+idf and saturation, as in BM25F (Robertson, Zaragoza & Taylor 2004, https://doi.org/10.1145/1031171.1031181).
+Tantivy's k1 = 1.2 and b = 0.75 are fixed.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tantivy
+
+from retrieval_server.engine.analyser import analyse, analyse_terms
+from retrieval_server.engine.stop_words import STOP_TERMS
+
+_TEXT, _CHUNK_ID, _DOCUMENT_ROW = "text", "chunk_id", "document_row"
+_PATH_REPEATS = 2
+_STOP_TERM_WEIGHT = 0.3
+_MAX_QUERY_TERMS = 256
+_WRITER_HEAP_BYTES = 64 * 1024 * 1024
+# Scores are summed in float32 in an order that depends on segments; beyond these digits equal is equal.
+_SCORE_DECIMALS = 3
+# Read past the pool, so that chunks of equal score at its end are chosen by place and not by segment.
+_TIE_MARGIN_COUNT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalEntry:
+    """One chunk as it is indexed: `terms` comes from `index_terms`."""
+
+    chunk_id: int
+    document_row: int
+    terms: str
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalQuery:
+    """Distinct index terms of a query with their weights."""
+
+    weight_by_term: dict[str, float]
+
+
+def index_terms(path: str, breadcrumbs: Sequence[str], names: Sequence[str], body: str) -> str:
+    """Return the terms under which a chunk is found, joined with spaces."""
+    return " ".join((*[analyse(path)] * _PATH_REPEATS, analyse(" ".join((*breadcrumbs, *names))), analyse(body)))
+
+
+def lexical_query(query: str) -> LexicalQuery:
+    """Return the terms of `query`; function words count little, unless there is nothing else."""
+    terms = dict.fromkeys(analyse_terms(query))
+    if all(term in STOP_TERMS for term in terms):
+        weights = dict.fromkeys(terms, 1.0)
+    else:
+        weights = {term: _STOP_TERM_WEIGHT if term in STOP_TERMS else 1.0 for term in terms}
+    heaviest = sorted(weights.items(), key=lambda item: -item[1])[:_MAX_QUERY_TERMS]
+    return LexicalQuery(dict(heaviest))
+
+
+class LexicalView:
+    """An immutable view of the index as of one commit. Thread-safe."""
+
+    def __init__(self, schema: tantivy.Schema, searcher: tantivy.Searcher) -> None:
+        self._schema = schema
+        self._searcher = searcher
+
+    @property
+    def chunk_count(self) -> int:
+        """Chunks that can be found."""
+        return int(self._searcher.num_docs)
+
+    def search(self, query: LexicalQuery, limit: int) -> list[tuple[int, float]]:
+        """Return about `limit` (chunk id, BM25 score), best first; a few more, for ties at the end.
+
+        The query is built from terms: user text never meets Tantivy's query parser, which deep nesting can kill.
+        """
+        if not query.weight_by_term or limit < 1 or self.chunk_count == 0:
+            return []
+        clauses = [
+            (tantivy.Occur.Should, tantivy.Query.boost_query(self._term(term), weight))
+            for term, weight in query.weight_by_term.items()
+        ]
+        wanted = min(limit + _TIE_MARGIN_COUNT, self.chunk_count)
+        found = self._searcher.search(tantivy.Query.boolean_query(clauses), wanted, count=False).hits
+        ids = self._searcher.fast_field_values(_CHUNK_ID, [address for _, address in found])
+        return [(int(i or 0), round(float(score), _SCORE_DECIMALS)) for i, (score, _) in zip(ids, found, strict=True)]
+
+    def idf(self, term: str) -> float:
+        """Return ln(1 + (N - n + 0.5) / (n + 0.5)), the idf of BM25; largest for a term that no chunk has."""
+        total, having = self.chunk_count, self._searcher.doc_freq(_TEXT, term)
+        return math.log(1 + (max(total, having) - having + 0.5) / (having + 0.5))
+
+    def _term(self, term: str) -> tantivy.Query:
+        return tantivy.Query.term_query(self._schema, _TEXT, term, "freq")
+
+
+class LexicalIndex:
+    """The index on disk. One writer; a commit is visible in views taken after it."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        builder = tantivy.SchemaBuilder()
+        builder.add_text_field(_TEXT, tokenizer_name="whitespace", index_option="freq")
+        builder.add_integer_field(_CHUNK_ID, fast=True)
+        builder.add_integer_field(_DOCUMENT_ROW, indexed=True)
+        self._schema = builder.build()
+        self._index = tantivy.Index(self._schema, path=str(directory))
+        # One thread: segments, and with them the order of equal scores, then follow from the input alone.
+        self._writer = self._index.writer(_WRITER_HEAP_BYTES, 1)
+
+    def view(self) -> LexicalView:
+        """Return a view of the last commit."""
+        self._index.reload()
+        return LexicalView(self._schema, self._index.searcher())
+
+    def replace(self, deleted_document_rows: Iterable[int], added: Iterable[LexicalEntry]) -> None:
+        """Remove all chunks of some documents, add others, and commit; on an error nothing changes."""
+        try:
+            for row in deleted_document_rows:
+                self._writer.delete_documents_by_term(_DOCUMENT_ROW, row)
+            self._add(added)
+        except BaseException:
+            self._writer.rollback()
+            raise
+
+    def rebuild(self, entries: Iterable[LexicalEntry]) -> None:
+        """Replace everything in one commit. Rows that were deleted no longer weigh on BM25's statistics."""
+        try:
+            self._writer.delete_all_documents()
+            self._add(entries)
+        except BaseException:
+            self._writer.rollback()
+            raise
+
+    def _add(self, entries: Iterable[LexicalEntry]) -> None:
+        for entry in entries:
+            document = tantivy.Document()
+            document.add_text(_TEXT, entry.terms)
+            document.add_integer(_CHUNK_ID, entry.chunk_id)
+            document.add_integer(_DOCUMENT_ROW, entry.document_row)
+            self._writer.add_document(document)
+        self._writer.commit()
+        self._writer.garbage_collect_files()
+
+    def close(self) -> None:
+        """Wait for merges and release the directory's lock."""
+        self._writer.wait_merging_threads()

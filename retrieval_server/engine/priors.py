@@ -1,0 +1,30 @@
+"""Factors by the kind of source, applied to fused scores: what is rarely the answer stands a little lower."""
+
+from pathlib import PurePosixPath
+
+from retrieval_server.engine.analyser import analyse_terms
+from retrieval_server.model import Prior
+
+_TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "spec", "specs", "testdata"})
+_VENDORED_FOLDERS = frozenset({"vendor", "vendored", "third_party", "thirdparty", "node_modules", "external"})
+_TEST_TERMS = frozenset(analyse_terms("test tests testing tested"))
+
+_TEST_SOURCE = Prior("test_source", 0.8)
+_VENDORED = Prior("vendored", 0.9)
+
+
+def source_priors(path: str, query_terms: frozenset[str]) -> tuple[Prior, ...]:
+    """Return the factors that apply to a document at `path`; tests are not lowered for a query about tests."""
+    place = PurePosixPath(path.lower())
+    folders = frozenset(place.parts[:-1])
+    priors = []
+    if (folders & _TEST_FOLDERS or _is_test_file(place)) and not query_terms & _TEST_TERMS:
+        priors.append(_TEST_SOURCE)
+    if folders & _VENDORED_FOLDERS:
+        priors.append(_VENDORED)
+    return tuple(priors)
+
+
+def _is_test_file(place: PurePosixPath) -> bool:
+    stem = place.name.split(".", 1)[0]
+    return stem.startswith("test_") or stem.endswith(("_test", "_tests", "_spec")) or ".test." in place.name
