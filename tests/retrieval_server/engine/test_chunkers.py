@@ -9,7 +9,8 @@ from retrieval_server.engine.chunkers import Chunk, LineIndex, chunk_text
 LANGUAGES = ["python", "markdown", "text"]
 _FRAGMENTS = st.sampled_from(
     ["def f(x):\n", "class A:\n", "    def g(self):\n", "        return 1\n", "@d\n", "# Title\n", "## Sub\n",
-     "```\n", "Title\n===\n", "\n", "\r\n", "\r", "word ", "東京 ", "🚀", "é", "x" * 90, '"""', "'", "(", "\t", " ", "\x0c", "\u2028"]
+     "```\n", "Title\n===\n", "\n", "\r\n",
+     "\r", "word ", "東京 ", "🚀", "é", "x" * 90, '"""', "'", "(", "\t", " ", "\x0c", "\u2028"]
 )  # fmt: skip
 TEXTS = st.one_of(st.text(max_size=400), st.lists(_FRAGMENTS, max_size=60).map("".join))
 

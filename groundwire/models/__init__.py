@@ -1,0 +1,1 @@
+"""Model files: which ones there are, where they lie, and how they get there."""
