@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 class ServerSettings(BaseSettings):
     """Each field is set by GROUNDWIRE_ and its name in capitals."""
 
-    model_config = SettingsConfigDict(env_prefix="GROUNDWIRE_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="GROUNDWIRE_", frozen=True, extra="ignore", env_ignore_empty=True)
 
     listen: str = "127.0.0.1:50051"
     data_dir: Path = Path("data")

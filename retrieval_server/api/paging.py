@@ -19,7 +19,7 @@ def page_of(names: Sequence[str], page_size: int, page_token: str) -> tuple[Sequ
         raise InvalidRequest(FieldError("page_size", "must not be negative"))
     size = min(page_size or _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE)
     try:
-        after = base64.urlsafe_b64decode(page_token.encode("ascii")).decode("utf-8")
+        after = base64.b64decode(page_token, altchars=b"-_", validate=True).decode("utf-8")
     except (ValueError, binascii.Error):
         raise InvalidRequest(FieldError("page_token", "not a token of this server")) from None
     rest = [name for name in names if name > after]

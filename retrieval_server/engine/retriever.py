@@ -85,8 +85,7 @@ def retrieve(request: RetrieveQuery, view: IndexView, encoder: QueryEncoder | No
     pool_count = max(fusion.pool_count, request.k)
     lexical = view.lexical.search(query, pool_count) if fusion.lexical_weight > 0 else []
     dense: list[tuple[int, float]] = []
-    uses_dense = encoder is not None and view.dense is not None and view.dense_coverage >= 1
-    if uses_dense and encoder is not None and view.dense is not None:
+    if encoder is not None and view.dense is not None and view.dense_coverage >= 1 and fusion.dense_weight > 0:
         dense = view.dense.search(encoder.encode_query(request.query), pool_count)
 
     places = view.places(list({chunk_id for chunk_id, _ in (*lexical, *dense)}))

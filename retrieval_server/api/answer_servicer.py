@@ -1,0 +1,100 @@
+"""AnswerService over the wire."""
+# ruff: noqa: N802, ARG002 - the contract names the methods and their arguments
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import grpc.aio
+import structlog
+
+from groundwire.v1 import answer_service_pb2 as pb
+from groundwire.v1 import answer_service_pb2_grpc, error_pb2
+from retrieval_server.api.as_finished import as_finished
+from retrieval_server.api.convert_answer import check_request_id, event_to_pb, question_from_pb, result_to_pb
+from retrieval_server.api.status import item_status
+from retrieval_server.errors import FieldError, GroundwireError, InternalFault, InvalidRequest
+from retrieval_server.generation.answering import Answering
+from retrieval_server.settings import ServerSettings
+
+Context = grpc.aio.ServicerContext[Any, Any]
+_log = structlog.get_logger()
+
+
+class AnswerServicer(answer_service_pb2_grpc.AnswerServiceServicer):
+    """Converts and delegates; every failure is raised as a GroundwireError."""
+
+    def __init__(self, answering: Answering, settings: ServerSettings) -> None:
+        self._answering = answering
+        self._settings = settings
+
+    async def Answer(self, request: pb.AnswerRequest, context: Context) -> pb.AnswerResponse:
+        """Return the whole answer."""
+        question = question_from_pb(request, self._settings, call_remaining_s=context.time_remaining())
+        return pb.AnswerResponse(result=result_to_pb(await self._answering.answer(question)))
+
+    async def StreamAnswer(
+        self, request: pb.StreamAnswerRequest, context: Context
+    ) -> AsyncGenerator[pb.StreamAnswerResponse]:
+        """Yield the events of one answer."""
+        question = question_from_pb(request, self._settings, call_remaining_s=context.time_remaining())
+        async with aclosing(self._answering.stream(question)) as events:
+            async for event in events:
+                yield pb.StreamAnswerResponse(event=event_to_pb(event))
+
+    async def BatchAnswer(
+        self, request_iterator: AsyncIterator[pb.BatchAnswerRequest], context: Context
+    ) -> AsyncGenerator[pb.BatchAnswerResponse]:
+        """Yield the outcome of each question as it is there; a bad one ends nothing but itself."""
+
+        async def answer(request: pb.BatchAnswerRequest) -> pb.BatchAnswerResponse:
+            return await self._batch_item(request, context.time_remaining())
+
+        in_flight = self._settings.max_batch_in_flight
+        async with aclosing(as_finished(request_iterator, answer, in_flight)) as responses:
+            async for response in responses:
+                yield response
+
+    async def CancelAnswer(self, request: pb.CancelAnswerRequest, context: Context) -> pb.CancelAnswerResponse:
+        """End a job."""
+        check_request_id(request.request_id)
+        return pb.CancelAnswerResponse(cancelled=await self._answering.cancel(request.request_id))
+
+    async def AttachAnswer(
+        self, request: pb.AttachAnswerRequest, context: Context
+    ) -> AsyncGenerator[pb.AttachAnswerResponse]:
+        """Yield the events of a known answer, those after a number and the last one in any case."""
+        check_request_id(request.request_id)
+        if request.after_sequence < 0:
+            raise InvalidRequest(FieldError("after_sequence", f"must be 0 or more, not {request.after_sequence}"))
+        async with aclosing(self._answering.attach(request.request_id, request.after_sequence)) as events:
+            async for event in events:
+                yield pb.AttachAnswerResponse(event=event_to_pb(event))
+
+    async def RenderPrompt(self, request: pb.RenderPromptRequest, context: Context) -> pb.RenderPromptResponse:
+        """Return the prompt that would be sent to a generator."""
+        question = question_from_pb(request, self._settings, call_remaining_s=context.time_remaining())
+        packed = await self._answering.render_prompt(question)
+        return pb.RenderPromptResponse(
+            segments=(pb.PromptSegment(text=segment.text, scaffold=segment.scaffold) for segment in packed.segments),
+            estimated_prompt_tokens=packed.estimated_tokens,
+            dropped_passage_indexes=packed.dropped_passage_indexes,
+        )
+
+    async def _batch_item(
+        self, request: pb.BatchAnswerRequest, call_remaining_s: float | None
+    ) -> pb.BatchAnswerResponse:
+        response = pb.BatchAnswerResponse(item_index=request.item_index)
+        try:
+            question = question_from_pb(
+                request.answer, self._settings, call_remaining_s=call_remaining_s, field_prefix="answer."
+            )
+            response.result.CopyFrom(result_to_pb(await self._answering.answer(question)))
+            response.status.SetInParent()
+        except GroundwireError as error:
+            response.status.CopyFrom(item_status(error))
+        except Exception:
+            _log.exception("batch item fault", item_index=request.item_index)
+            fault = InternalFault(error_pb2.ERROR_REASON_INTERNAL, "a fault of the server; its log has the details")
+            response.status.CopyFrom(item_status(fault))
+        return response

@@ -1,0 +1,222 @@
+"""Answers between protobuf and the server's own nouns; requests are checked on the way in."""
+
+import hashlib
+import re
+import uuid
+
+from groundwire.v1 import answer_pb2, answer_service_pb2, error_pb2, retrieval_service_pb2
+from retrieval_server.api.convert import passage_to_pb, retrieve_query, skipped_reason_to_pb
+from retrieval_server.api.status import item_status
+from retrieval_server.errors import FieldError, InvalidRequest, NotServed
+from retrieval_server.generation.answer_model import (
+    AnswerMode,
+    AnswerOptions,
+    AnswerState,
+    Citation,
+    Delta,
+    Event,
+    Fallback,
+    Generator,
+    OnDisconnect,
+    Question,
+    Restarted,
+    Result,
+    Retrieved,
+)
+from retrieval_server.settings import ServerSettings
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_DEFAULT_COMPLETION_TOKENS = 256
+_MAX_COMPLETION_TOKENS = 2048
+_MIN_PROMPT_TOKENS = 256
+
+_MODES = {
+    answer_pb2.ANSWER_MODE_UNSPECIFIED: AnswerMode.STUFF,
+    answer_pb2.ANSWER_MODE_STUFF: AnswerMode.STUFF,
+    answer_pb2.ANSWER_MODE_EXTRACTIVE: AnswerMode.EXTRACTIVE,
+}
+_LATER_MODES = {
+    answer_pb2.ANSWER_MODE_RAG_SEQUENCE: "answer mode RAG_SEQUENCE",
+    answer_pb2.ANSWER_MODE_RAG_TOKEN: "answer mode RAG_TOKEN",
+}
+_FALLBACKS = {
+    answer_pb2.ANSWER_FALLBACK_UNSPECIFIED: Fallback.EXTRACTIVE,
+    answer_pb2.ANSWER_FALLBACK_EXTRACTIVE: Fallback.EXTRACTIVE,
+    answer_pb2.ANSWER_FALLBACK_NONE: Fallback.NONE,
+}
+_DISCONNECT_POLICIES = {
+    answer_pb2.DISCONNECT_POLICY_UNSPECIFIED: OnDisconnect.CANCEL,
+    answer_pb2.DISCONNECT_POLICY_CANCEL: OnDisconnect.CANCEL,
+    answer_pb2.DISCONNECT_POLICY_KEEP: OnDisconnect.KEEP,
+}
+_MODES_OUT = {
+    AnswerMode.STUFF: answer_pb2.ANSWER_MODE_STUFF,
+    AnswerMode.EXTRACTIVE: answer_pb2.ANSWER_MODE_EXTRACTIVE,
+}
+_STATES_OUT = {
+    AnswerState.ANSWERED: answer_pb2.ANSWER_STATE_ANSWERED,
+    AnswerState.SKIPPED: answer_pb2.ANSWER_STATE_SKIPPED,
+    AnswerState.CANCELLED: answer_pb2.ANSWER_STATE_CANCELLED,
+    AnswerState.EXPIRED: answer_pb2.ANSWER_STATE_EXPIRED,
+    AnswerState.FAILED: answer_pb2.ANSWER_STATE_FAILED,
+}
+
+
+def question_from_pb(
+    request: answer_service_pb2.AnswerRequest
+    | answer_service_pb2.StreamAnswerRequest
+    | answer_service_pb2.RenderPromptRequest,
+    settings: ServerSettings,
+    *,
+    call_remaining_s: float | None,
+    field_prefix: str = "",
+) -> Question:
+    """Check a request to answer; raises InvalidRequest with every wrong option, or NotServed.
+
+    `call_remaining_s` is what is left of the call's deadline, the job's time limit unless the request sets one.
+    """
+    request_id = "" if isinstance(request, answer_service_pb2.RenderPromptRequest) else request.request_id
+    if request_id:
+        check_request_id(request_id, f"{field_prefix}request_id")
+    options = _options(request.options, settings, call_remaining_s, f"{field_prefix}options.")
+    return Question(
+        retrieve=retrieve_query(request.retrieve, settings, f"{field_prefix}retrieve."),
+        options=options,
+        request_id=request_id or uuid.uuid4().hex,
+        request_hash=_request_hash(request.retrieve, request.options),
+        id_is_callers=bool(request_id),
+    )
+
+
+def check_request_id(request_id: str, field: str = "request_id") -> None:
+    """Raise InvalidRequest unless this can be the id of an answer."""
+    if not _REQUEST_ID.fullmatch(request_id):
+        raise InvalidRequest(FieldError(field, 'must be 1 to 64 of letters, digits, "-" and "_"'))
+
+
+def event_to_pb(event: Event) -> answer_service_pb2.AnswerEvent:
+    """Return the message of one event."""
+    message = answer_service_pb2.AnswerEvent(sequence=event.sequence)
+    match event.content:
+        case Retrieved() as retrieved:
+            message.retrieved.request_id = retrieved.request_id
+            message.retrieved.passages.extend(map(passage_to_pb, retrieved.passages))
+            message.retrieved.index_generation = retrieved.index_generation
+        case Delta(text=text):
+            message.delta.text = text
+        case Restarted(attempt=attempt, reason=reason):
+            message.restarted.attempt = attempt
+            message.restarted.reason = reason
+        case Result() as result:
+            message.terminal.CopyFrom(result_to_pb(result))
+    return message
+
+
+def result_to_pb(result: Result) -> answer_pb2.AnswerResult:
+    """Return the message of a whole answer."""
+    message = answer_pb2.AnswerResult(
+        request_id=result.retrieved.request_id,
+        state=_STATES_OUT[result.state],
+        text=result.text,
+        citations=map(_citation_to_pb, result.citations),
+        sentences=(
+            answer_pb2.SentenceSupport(
+                start_char=sentence.start_char,
+                end_char=sentence.end_char,
+                supported=sentence.supported,
+                citation_indexes=sentence.citation_indexes,
+            )
+            for sentence in result.sentences
+        ),
+        passages=map(passage_to_pb, result.retrieved.passages),
+        index_generation=result.retrieved.index_generation,
+        attempt_count=result.attempt_count,
+        answer_skipped_reason=skipped_reason_to_pb(result.skipped_reason),
+        status=error_pb2.ItemStatus() if result.error is None else item_status(result.error),
+    )
+    if result.generator is not None:
+        message.generator.CopyFrom(_generator_to_pb(result.generator))
+    return message
+
+
+def _citation_to_pb(citation: Citation) -> answer_pb2.Citation:
+    return answer_pb2.Citation(
+        path=citation.path,
+        start_char=citation.start_char,
+        end_char=citation.end_char,
+        start_line=citation.start_line,
+        end_line=citation.end_line,
+        text=citation.text,
+        passage_index=citation.passage_index,
+    )
+
+
+def _generator_to_pb(generator: Generator) -> answer_pb2.GeneratorInfo:
+    return answer_pb2.GeneratorInfo(
+        model=generator.model,
+        mode=_MODES_OUT[generator.mode],
+        fallback_reason=generator.fallback_reason or error_pb2.ERROR_REASON_UNSPECIFIED,
+        prompt_tokens=generator.prompt_tokens,
+        completion_tokens=generator.completion_tokens,
+        dropped_passage_indexes=generator.dropped_passage_indexes,
+    )
+
+
+def _options(
+    options: answer_service_pb2.AnswerOptions,
+    settings: ServerSettings,
+    call_remaining_s: float | None,
+    prefix: str,
+) -> AnswerOptions:
+    if options.mode in _LATER_MODES:
+        raise NotServed(_LATER_MODES[options.mode])
+    if options.closed_book:
+        raise NotServed("closed_book")
+    wrong: list[FieldError] = []
+    wrong.extend(
+        FieldError(prefix + name, f"{value} is not a value of {enum.DESCRIPTOR.name}")
+        for name, value, enum, known in (
+            ("mode", options.mode, answer_pb2.AnswerMode, _MODES),
+            ("fallback", options.fallback, answer_pb2.AnswerFallback, _FALLBACKS),
+            ("on_disconnect", options.on_disconnect, answer_pb2.DisconnectPolicy, _DISCONNECT_POLICIES),
+        )
+        if value not in known
+    )
+    completion_tokens = _DEFAULT_COMPLETION_TOKENS
+    most_completion_tokens = min(_MAX_COMPLETION_TOKENS, settings.prompt_context_tokens - _MIN_PROMPT_TOKENS)
+    if options.HasField("max_completion_tokens"):
+        completion_tokens = options.max_completion_tokens
+        if not 1 <= completion_tokens <= most_completion_tokens:
+            description = f"must be 1 to {most_completion_tokens}, not {completion_tokens}"
+            wrong.append(FieldError(f"{prefix}max_completion_tokens", description))
+    prompt_tokens = options.max_prompt_tokens if options.HasField("max_prompt_tokens") else None
+    most_prompt_tokens = settings.prompt_context_tokens - min(max(completion_tokens, 1), most_completion_tokens)
+    if prompt_tokens is not None and not _MIN_PROMPT_TOKENS <= prompt_tokens <= most_prompt_tokens:
+        description = (
+            f"must be {_MIN_PROMPT_TOKENS} to {most_prompt_tokens} "
+            f"(the context less max_completion_tokens), not {prompt_tokens}"
+        )
+        wrong.append(FieldError(f"{prefix}max_prompt_tokens", description))
+    timeout_s = settings.default_answer_timeout_s if call_remaining_s is None else max(call_remaining_s, 0.001)
+    timeout_s = min(timeout_s, settings.max_answer_timeout_s)
+    if options.HasField("timeout"):
+        timeout_s = options.timeout.seconds + options.timeout.nanos / 1e9
+        if not 0 < timeout_s <= settings.max_answer_timeout_s:
+            description = f"must be above 0 and at most {settings.max_answer_timeout_s:g} s, not {timeout_s:g} s"
+            wrong.append(FieldError(f"{prefix}timeout", description))
+    if wrong:
+        raise InvalidRequest(*wrong)
+    return AnswerOptions(
+        mode=_MODES[options.mode],
+        fallback=_FALLBACKS[options.fallback],
+        on_disconnect=_DISCONNECT_POLICIES[options.on_disconnect],
+        max_completion_tokens=completion_tokens,
+        max_prompt_tokens=prompt_tokens,
+        answer_anyway=options.answer_anyway,
+        timeout_s=timeout_s,
+    )
+
+
+def _request_hash(retrieve: retrieval_service_pb2.RetrieveRequest, options: answer_service_pb2.AnswerOptions) -> bytes:
+    asked = answer_service_pb2.AnswerRequest(retrieve=retrieve, options=options)
+    return hashlib.sha256(asked.SerializeToString(deterministic=True)).digest()

@@ -1,0 +1,144 @@
+"""The nouns of answering, without protobuf: what is asked, what is told on the way, and what comes out."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from retrieval_server.errors import GroundwireError, Reason
+from retrieval_server.model import Passage, RetrieveQuery, SkippedReason
+
+
+class AnswerMode(Enum):
+    """How an answer is made."""
+
+    STUFF = "stuff"
+    EXTRACTIVE = "extractive"
+
+
+class Fallback(Enum):
+    """What to do when nothing can be generated, or what was generated fails its check."""
+
+    EXTRACTIVE = "extractive"
+    NONE = "none"
+
+
+class OnDisconnect(Enum):
+    """What happens to a job when the last caller that waits for it goes away."""
+
+    CANCEL = "cancel"
+    KEEP = "keep"
+
+
+class AnswerState(Enum):
+    """How an answer ended."""
+
+    ANSWERED = "answered"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOptions:
+    """How to answer; checked."""
+
+    mode: AnswerMode
+    fallback: Fallback
+    on_disconnect: OnDisconnect
+    max_completion_tokens: int
+    max_prompt_tokens: int | None
+    answer_anyway: bool
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A checked request to answer. `request_hash` is equal for equal requests, whoever sends them."""
+
+    retrieve: RetrieveQuery
+    options: AnswerOptions
+    request_id: str
+    request_hash: bytes
+    id_is_callers: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A span of a document that backs an answer: `document_text[start_char:end_char] == text`; lines are from 1."""
+
+    path: str
+    start_char: int
+    end_char: int
+    start_line: int
+    end_line: int
+    text: str
+    passage_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceSupport:
+    """The verdict on `answer[start_char:end_char]`."""
+
+    start_char: int
+    end_char: int
+    supported: bool
+    citation_indexes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """What made an answer; `fallback_reason` says why it is not what was asked for."""
+
+    model: str
+    mode: AnswerMode
+    fallback_reason: Reason.ValueType | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    dropped_passage_indexes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What was found; the first event of every answer."""
+
+    request_id: str
+    passages: tuple[Passage, ...]
+    index_generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """More text of the current attempt."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """A new attempt begins: the text so far is void."""
+
+    attempt: int
+    reason: Reason.ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The whole of an answer; `error` says why there is none, unless it was ANSWERED or SKIPPED."""
+
+    retrieved: Retrieved
+    state: AnswerState
+    text: str = ""
+    citations: tuple[Citation, ...] = ()
+    sentences: tuple[SentenceSupport, ...] = ()
+    generator: Generator | None = None
+    skipped_reason: SkippedReason | None = None
+    error: GroundwireError | None = None
+    attempt_count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One numbered event of an answer; the last one, and only it, is a Result."""
+
+    sequence: int
+    content: Retrieved | Delta | Restarted | Result

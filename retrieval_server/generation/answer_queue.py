@@ -1,0 +1,227 @@
+"""The server's side of the answer queue: jobs go in, their events come out."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import NoReturn, TypeVar, cast
+
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
+
+from groundwire.internal.v1 import job_pb2
+from groundwire.queue import scripts
+from groundwire.queue.connection import Backoff, connect
+from groundwire.queue.ending import CANCELLED, WHATEVER_NONCE, EndAttempt, EndResult
+from groundwire.queue.keys import PartitionKeys, partition_of
+from groundwire.queue.liveness import WorkerInfo, seen_workers
+from groundwire.v1 import error_pb2
+from retrieval_server.errors import Conflict, NotFound, Overloaded, Unavailable
+from retrieval_server.generation.job_follower import FOLLOW_BLOCK_S, JobFollower
+from retrieval_server.generation.job_reaper import JobReaper
+
+T = TypeVar("T")
+
+RETRY_AFTER_S = 1.0
+_TRIES = 3
+_MAX_FOLLOWERS_READING = 128
+
+
+class EnqueueOutcome(Enum):
+    """What enqueueing found."""
+
+    CREATED = "created"
+    EXISTS = "exists"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStats:
+    """Counts of the whole queue."""
+
+    waiting_count: int
+    running_count: int
+    dead_letter_count: int
+    live_worker_count: int
+
+
+class AnswerQueue:
+    """Jobs by id. Every method but `follow` raises Unavailable (QUEUE_UNAVAILABLE) when Redis does not answer."""
+
+    def __init__(
+        self,
+        redis_url: str,
+        *,
+        partition_count: int,
+        max_depth: int,
+        lease_s: float,
+        max_deliveries: int,
+        ttl_s: float,
+    ) -> None:
+        """Connect when first used.
+
+        Args:
+            redis_url: `redis://`, `rediss://` or `unix://`.
+            partition_count: the same in servers and workers.
+            max_depth: jobs that may wait in one partition.
+            lease_s: a worker that has been silent for this long counts as dead.
+            max_deliveries: workers that a job may crash before it is given up.
+            ttl_s: how long a job's events are kept after its last use.
+
+        Raises:
+            RedisUrlError: the address can never work.
+        """
+        self._redis = connect(redis_url)
+        # Reads that block have connections of their own, and so few that Redis is not flooded: followers take turns.
+        self._blocking_redis = connect(redis_url, block_s=FOLLOW_BLOCK_S, max_connections=_MAX_FOLLOWERS_READING)
+        self._partition_count = partition_count
+        self._max_depth = max_depth
+        self._lease_s = lease_s
+        self._max_deliveries = max_deliveries
+        self._ttl_s = ttl_s
+
+    async def enqueue(
+        self, job: job_pb2.GenerationJob, retrieved: job_pb2.JobRetrieved, request_hash: bytes
+    ) -> EnqueueOutcome:
+        """Put a job into the queue, or find the one that its id already names.
+
+        An id whose job ended in a way that may be retried (cancelled, expired, given up) is used anew.
+
+        Raises:
+            Conflict: the id names a job of another request.
+            Overloaded: as many jobs wait as are allowed.
+        """
+        incarnation = secrets.token_hex(8)
+        remaining_ms = round(job.deadline.ToMilliseconds() - time.time() * 1000)
+
+        async def send() -> bytes:
+            return cast(
+                "bytes",
+                await scripts.ENQUEUE.run(
+                    self._redis,
+                    self._partition(job.job_id).of_script(job.job_id),
+                    job.job_id,
+                    incarnation,
+                    request_hash,
+                    job.SerializeToString(),
+                    job_pb2.JobEvent(retrieved=retrieved).SerializeToString(),
+                    remaining_ms,
+                    round(self._ttl_s * 1000),
+                    self._max_depth,
+                    self._max_deliveries,
+                ),
+            )
+
+        answer = (await _answered(send)).decode()
+        if answer == "conflict":
+            _raise_conflict()
+        if answer == "full":
+            raise Overloaded(
+                error_pb2.ERROR_REASON_QUEUE_FULL,
+                f"the answer queue is full ({self._max_depth} jobs wait)",
+                retry_after_s=RETRY_AFTER_S,
+            )
+        return EnqueueOutcome(answer)
+
+    async def is_stored(self, job_id: str, request_hash: bytes) -> bool:
+        """Return whether `enqueue` would find a job rather than create one.
+
+        Raises:
+            Conflict: the id names a job of another request.
+        """
+        keys = self._partition(job_id)
+        request_hash_stored, state, retryable = await _answered(
+            lambda: self._redis.hmget(keys.job(job_id), ["request_hash", "state", "retryable"])
+        )
+        if state is None or (state == b"ended" and retryable == b"1" and request_hash_stored == request_hash):
+            return False
+        if request_hash_stored != request_hash:
+            _raise_conflict()
+        return True
+
+    def follow(self, job_id: str, after_sequence: int = 0) -> AsyncGenerator[job_pb2.JobEvent]:
+        """Yield a job's events from the one after `after_sequence`; the last one is JobEnded, always, and only one.
+
+        Redis may go and come back meanwhile. A job that is gone ends as FAILED with JOB_LOST, one that passes its
+        deadline is ended by this method when nobody else does it, and one that Redis tells nothing about until then
+        ends, for this caller, as FAILED with QUEUE_UNAVAILABLE.
+        """
+        return JobFollower(
+            self._redis, self._blocking_redis, self._partition(job_id), job_id, after_sequence, ttl_s=self._ttl_s
+        ).events()
+
+    async def cancel(self, job_id: str) -> bool:
+        """End a job, whoever holds it; return whether this call did, False when it had ended before.
+
+        Raises:
+            NotFound: no job has that id.
+        """
+        attempt = EndAttempt(self._partition(job_id), job_id, CANCELLED, expected_nonce=WHATEVER_NONCE)
+        result = await _answered(lambda: attempt.send(self._redis))
+        if result is EndResult.MISSING:
+            raise NotFound(
+                error_pb2.ERROR_REASON_JOB_NOT_FOUND, "no job has that request_id, or its time to live has passed"
+            )
+        return result is EndResult.ENDED
+
+    async def stats(self) -> QueueStats:
+        """Count jobs and live workers."""
+
+        async def count() -> list[int]:
+            all_keys = [PartitionKeys(number) for number in range(self._partition_count)]
+            return [
+                await self._redis.zcard(key) for keys in all_keys for key in (keys.waiting, keys.running, keys.dead)
+            ]
+
+        counts = await _answered(count)
+        return QueueStats(
+            waiting_count=sum(counts[0::3]),
+            running_count=sum(counts[1::3]),
+            dead_letter_count=sum(counts[2::3]),
+            live_worker_count=len(await self.workers()),
+        )
+
+    async def workers(self) -> list[WorkerInfo]:
+        """Return the workers that showed a sign of life within the lease, by id."""
+        seen = await _answered(lambda: seen_workers(self._redis))
+        return [worker for worker in seen if worker.silent_s <= self._lease_s]
+
+    async def has_live_worker(self) -> bool:
+        """Return whether some worker, idle or busy, showed a sign of life within the lease."""
+        return bool(await self.workers())
+
+    async def run_reaper(self) -> None:
+        """End jobs that no worker will end, until cancelled."""
+        await JobReaper(self._redis, [PartitionKeys(number) for number in range(self._partition_count)]).run()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._redis.aclose()
+        await self._blocking_redis.aclose()
+
+    def _partition(self, job_id: str) -> PartitionKeys:
+        return partition_of(job_id, self._partition_count)
+
+
+async def _answered(call: Callable[[], Awaitable[T]]) -> T:
+    """Return what Redis answers; a lost connection is worth another try, as all calls may be sent twice."""
+    backoff = Backoff()
+    while True:
+        try:
+            return await call()
+        except RedisError as error:
+            delay_s = backoff.next_s()
+            if not isinstance(error, RedisConnectionError) or backoff.failures >= _TRIES:
+                raise Unavailable(
+                    error_pb2.ERROR_REASON_QUEUE_UNAVAILABLE,
+                    f"the answer queue cannot be used: {error}",
+                    retry_after_s=RETRY_AFTER_S,
+                ) from error
+        await asyncio.sleep(delay_s)
+
+
+def _raise_conflict() -> NoReturn:
+    raise Conflict(
+        error_pb2.ERROR_REASON_REQUEST_ID_CONFLICT, "that request_id was used with another request; choose another id"
+    )

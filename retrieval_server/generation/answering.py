@@ -1,0 +1,192 @@
+"""From a question to its answer: retrieve, then skip, extract or have it generated, and tell the caller as it goes."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+
+from groundwire.internal.v1 import job_pb2
+from groundwire.v1 import error_pb2
+from retrieval_server.errors import (
+    FieldError,
+    InternalFault,
+    InvalidRequest,
+    Overloaded,
+    Reason,
+    Unavailable,
+)
+from retrieval_server.generation.answer_jobs import AnswerJobs, JobQueue, answer_job_id
+from retrieval_server.generation.answer_model import (
+    AnswerMode,
+    Event,
+    Fallback,
+    OnDisconnect,
+    Question,
+    Result,
+    Retrieved,
+)
+from retrieval_server.generation.direct_answers import extractive_events, skipped_events
+from retrieval_server.generation.job_messages import job_message, job_passage_count, passage_message, retrieved_message
+from retrieval_server.generation.kept_answers import KeptAnswers
+from retrieval_server.generation.packing import PackedPrompt, pack_prompt
+from retrieval_server.model import RetrieveQuery, RetrieveResult, SkippedReason
+from retrieval_server.settings import ServerSettings
+
+# The passages are one part of a message whose rest is the answer with its citations.
+_MAX_PASSAGES_SHARE = 0.75
+
+
+class Answering:
+    """Answers questions. Results that no job made are kept in memory; those of jobs are kept by the queue."""
+
+    def __init__(
+        self,
+        retrieve: Callable[[RetrieveQuery], Awaitable[RetrieveResult]],
+        queue: JobQueue,
+        settings: ServerSettings,
+    ) -> None:
+        self._retrieve = retrieve
+        self._queue = queue
+        self._settings = settings
+        self._kept = KeptAnswers(settings.answer_ttl_s)
+        self._jobs = AnswerJobs(queue)
+
+    async def stream(self, question: Question) -> AsyncGenerator[Event]:
+        """Yield the events of an answer: Retrieved first, Result last.
+
+        What ends before there is a job (bad collection, conflict, no worker without a fallback) is raised before the
+        first event. When the caller goes away its job is cancelled, unless it asked to keep it or others wait for it.
+        """
+        events = self._kept.find(question.request_id, question.request_hash)
+        known: job_pb2.JobRetrieved | None = None
+        if events is None and not await self._is_stored(question):
+            found = await self._retrieve(question.retrieve)
+            retrieved = Retrieved(question.request_id, found.passages, found.index_generation)
+            known = retrieved_message(question, retrieved)
+            self._check_size(known.ByteSize())
+            events = await self._answer_directly(question, retrieved, found.skipped_reason, known)
+        if events is not None:
+            for event in events:
+                yield event
+            return
+        job_id = answer_job_id(question.request_id)
+        following = self._jobs.follow(job_id, known, cancel_when_alone=_cancel_when_alone(question))
+        async with aclosing(following):
+            async for event in following:
+                yield event
+
+    async def answer(self, question: Question) -> Result:
+        """Return the whole answer; raises the error of an answer that failed, expired or was cancelled."""
+        result: Result | None = None
+        async with aclosing(self.stream(question)) as events:
+            async for event in events:
+                if isinstance(event.content, Result):
+                    result = event.content
+        if result is None:
+            raise InternalFault(error_pb2.ERROR_REASON_INTERNAL, "the answer ended without a result")
+        if result.error is not None:
+            raise result.error
+        return result
+
+    async def attach(self, request_id: str, after_sequence: int) -> AsyncGenerator[Event]:
+        """Yield the events of a known answer that are numbered above `after_sequence`, and the Result in any case.
+
+        Leaving does not cancel the job, but it counts as waiting for it. Raises NotFound.
+        """
+        kept = self._kept.find(request_id)
+        if kept is not None:
+            for event in kept:
+                if event.sequence > after_sequence or isinstance(event.content, Result):
+                    yield event
+            return
+        async with aclosing(self._jobs.follow(answer_job_id(request_id), None, cancel_when_alone=False)) as events:
+            async for event in events:
+                if event.sequence > after_sequence or isinstance(event.content, Result):
+                    yield event
+
+    async def cancel(self, request_id: str) -> bool:
+        """End an answer's job; False when the answer was complete before. Raises NotFound."""
+        if self._kept.find(request_id) is not None:
+            return False
+        return await self._queue.cancel(answer_job_id(request_id))
+
+    async def render_prompt(self, question: Question) -> PackedPrompt:
+        """Return the prompt that the question would be answered with; nothing is generated."""
+        found = await self._retrieve(question.retrieve)
+        options = question.options
+        budget_tokens = (
+            options.max_prompt_tokens or self._settings.prompt_context_tokens - options.max_completion_tokens
+        )
+        return pack_prompt(question.retrieve.query, [*map(passage_message, found.passages)], budget_tokens)
+
+    async def close(self) -> None:
+        """Wait for the cancellations that callers who went away have left behind."""
+        await self._jobs.close()
+
+    async def _is_stored(self, question: Question) -> bool:
+        if not question.id_is_callers:
+            return False
+        try:
+            return await self._queue.is_stored(answer_job_id(question.request_id), question.request_hash)
+        except Unavailable:
+            return False  # whether that matters is decided where the queue is needed
+
+    async def _answer_directly(
+        self,
+        question: Question,
+        retrieved: Retrieved,
+        skipped_reason: SkippedReason | None,
+        known: job_pb2.JobRetrieved,
+    ) -> tuple[Event, ...] | None:
+        """Return the events of an answer that needs no generator; otherwise enqueue its job and return None."""
+        if not retrieved.passages:
+            skipped_reason = skipped_reason or SkippedReason.NO_PASSAGES
+        elif question.options.answer_anyway:
+            skipped_reason = None
+        if skipped_reason is not None:
+            events = skipped_events(retrieved, skipped_reason)
+        else:
+            reason = None
+            if question.options.mode is AnswerMode.STUFF:
+                reason = await self._enqueue_or_reason(question, retrieved, known)
+                if reason is None:
+                    return None
+            events = await asyncio.to_thread(extractive_events, question.retrieve.query, retrieved, reason)
+        self._kept.keep(question, events)
+        return events
+
+    async def _enqueue_or_reason(
+        self, question: Question, retrieved: Retrieved, known: job_pb2.JobRetrieved
+    ) -> Reason.ValueType | None:
+        """Enqueue the question's job; return why it could not be, if the caller wants a fallback then."""
+        try:
+            await self._require_live_worker()
+            job_id = answer_job_id(question.request_id)
+            job = job_message(question, job_id, known, job_passage_count(retrieved.passages))
+            await self._jobs.enqueue(job, known, question.request_hash, cancel_when_alone=_cancel_when_alone(question))
+        except (Unavailable, Overloaded) as error:
+            if question.options.fallback is Fallback.NONE:
+                raise
+            return error.reason
+        return None
+
+    async def _require_live_worker(self) -> None:
+        if not await self._queue.has_live_worker():
+            raise Unavailable(
+                error_pb2.ERROR_REASON_NO_WORKER,
+                "no generation worker is alive: start `generation-worker`, or allow the extractive fallback",
+            )
+
+    def _check_size(self, size_bytes: int) -> None:
+        limit_bytes = int(self._settings.max_message_bytes * _MAX_PASSAGES_SHARE)
+        if size_bytes > limit_bytes:
+            raise InvalidRequest(
+                FieldError(
+                    "retrieve.k", f"the passages take {size_bytes} bytes of at most {limit_bytes}; ask for fewer"
+                ),
+                reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
+                metadata={"limit": str(limit_bytes), "actual": str(size_bytes)},
+            )
+
+
+def _cancel_when_alone(question: Question) -> bool:
+    return question.options.on_disconnect is OnDisconnect.CANCEL

@@ -1,0 +1,72 @@
+"""The words of a sentence that must stand in a source to be believed: identifiers and numbers."""
+
+import re
+from collections.abc import Iterable
+
+from retrieval_server.model import Passage
+
+# A model's own reference to source n: "[1]", "[2, 3]".
+MARKER = re.compile(r"\[(\d{1,4}(?:\s?,\s?\d{1,4}){0,15})\]")
+
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)(?:\.\d+)*")
+_LIST_NUMBER = re.compile(r"\s*\d{1,4}[.)]\s")
+_CODE = re.compile(r"`+([^`\n]+)`+")
+_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s\Z")
+_INNER_CAPITAL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
+
+
+class Claims:
+    """What a sentence claims: each claim is one word or number that a source must hold."""
+
+    def __init__(self, sentence: str) -> None:
+        text = MARKER.sub(" ", _LIST_NUMBER.sub(" ", sentence, count=1) if _LIST_NUMBER.match(sentence) else sentence)
+        self.words = frozenset(_identifiers(text))
+        self.numbers = frozenset(_numbers(text))
+
+
+class HeldWords:
+    """Every word and number of some passages, with those of their paths and breadcrumbs, which a model may repeat."""
+
+    def __init__(self, passages: Iterable[Passage]) -> None:
+        words: set[str] = set()
+        numbers: set[str] = set()
+        for passage in passages:
+            for text in (passage.text, passage.path, *passage.breadcrumbs):
+                words.update(word.casefold() for word in _WORD.findall(text))
+                numbers.update(_numbers(text))
+        self._words = words
+        self._numbers = numbers
+
+    def holds(self, claims: Claims) -> bool:
+        """Return whether each claim stands in some passage."""
+        return claims.words <= self._words and claims.numbers <= self._numbers
+
+
+def _numbers(text: str) -> Iterable[str]:
+    return (number.group().replace(",", "").replace("_", "") for number in _NUMBER.finditer(text))
+
+
+def _identifiers(text: str) -> Iterable[str]:
+    for code in _CODE.finditer(text):
+        for word in _WORD.findall(code.group(1)):
+            if not word[0].isdigit():
+                yield word.casefold()
+    for match in _WORD.finditer(text):
+        word = match.group()
+        if not word[0].isdigit() and _looks_like_identifier(word, text, match.start(), match.end()):
+            yield word.casefold()
+
+
+def _looks_like_identifier(word: str, text: str, start: int, end: int) -> bool:
+    if _PLURAL_ACRONYM.match(word):
+        return False
+    if "_" in word.strip("_") or any(character.isdigit() for character in word) or _INNER_CAPITAL.search(word):
+        return True
+    if text[end : end + 1] == "(":
+        return True
+    # "queue.put" and "path::name", but neither "e.g." nor the end of a sentence
+    after_dot = text[start - 1 : start] == "." and text[start - 2 : start - 1].isalnum()
+    before_dot = text[end : end + 1] == "." and text[end + 1 : end + 2].isalpha()
+    scoped = text[end : end + 2] == "::" or text[max(start - 2, 0) : start] == "::"
+    return len(word) > 1 and (after_dot or before_dot or scoped)

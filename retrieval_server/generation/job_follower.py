@@ -1,0 +1,136 @@
+"""Following one job's events to its end, whatever happens to Redis or the workers meanwhile."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from typing import cast
+
+import structlog
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from groundwire.internal.v1 import job_pb2
+from groundwire.queue.connection import Backoff
+from groundwire.queue.ending import EXPIRED, EndAttempt, Ending
+from groundwire.queue.events import decode_event
+from groundwire.queue.keys import PartitionKeys
+from groundwire.v1 import error_pb2
+
+log = structlog.get_logger()
+
+FOLLOW_BLOCK_S = 1.0
+"""How long a read waits for events, and so how soon a flushed or expired job is noticed."""
+DEADLINE_GRACE_S = 1.0
+"""Past its deadline a job has this long to be ended by its worker."""
+UNKNOWN_DEADLINE_PATIENCE_S = 10.0
+_EVENTS_AT_ONCE = 256
+
+_LOST = Ending(
+    job_pb2.JOB_OUTCOME_FAILED,
+    error_pb2.ERROR_REASON_JOB_LOST,
+    "The job vanished from the queue's storage (it was flushed, evicted, or its time to live has passed).",
+)
+_UNAVAILABLE = Ending(
+    job_pb2.JOB_OUTCOME_FAILED,
+    error_pb2.ERROR_REASON_QUEUE_UNAVAILABLE,
+    "The answer queue could not be reached before the deadline.",
+)
+
+
+class JobFollower:
+    """One caller's view of one job."""
+
+    def __init__(
+        self,
+        redis: Redis,
+        blocking_redis: Redis,
+        keys: PartitionKeys,
+        job_id: str,
+        after_sequence: int,
+        *,
+        ttl_s: float,
+    ) -> None:
+        self._redis = redis
+        self._blocking_redis = blocking_redis
+        self._keys = keys
+        self._job_id = job_id
+        self._sequence = after_sequence
+        self._ttl_s = ttl_s
+        self._incarnation: bytes | None = None
+        # By this process's clock, from the time that Redis says remains.
+        self._give_up_s = time.monotonic() + UNKNOWN_DEADLINE_PATIENCE_S
+
+    async def events(self) -> AsyncGenerator[job_pb2.JobEvent]:
+        """Yield events until JobEnded."""
+        backoff = Backoff()
+        is_known = False
+        while True:
+            try:
+                if not is_known:
+                    is_known = await self._look()
+                    if not is_known:
+                        yield self._made_up(_LOST)
+                        return
+                events = await self._read()
+                backoff.reset()
+                if not events:
+                    is_known = False  # nothing came for a while: is the job still there?
+                    continue
+            except RedisError as error:
+                log.debug("events unreadable", job_id=self._job_id, error=str(error))
+                if time.monotonic() > self._give_up_s:
+                    yield self._made_up(_UNAVAILABLE)
+                    return
+                is_known = False
+                await asyncio.sleep(backoff.next_s())
+                continue
+            for event in events:
+                self._sequence = event.sequence
+                yield event
+                if event.HasField("ended"):
+                    return
+
+    async def _look(self) -> bool:
+        """Return whether the job that is followed is there still; end it when its time is over."""
+        now_s, now_us = await self._redis.time()
+        incarnation, state, sequence, deadline_ms, nonce = await self._redis.hmget(
+            self._keys.job(self._job_id), ["incarnation", "state", "sequence", "deadline_ms", "nonce"]
+        )
+        if state is None or self._incarnation not in (None, incarnation):
+            return False
+        self._incarnation = incarnation
+        if state == b"ended":
+            # At least the end is told, also to who has seen it before.
+            self._sequence = min(self._sequence, int(sequence) - 1)
+            await self._keep()
+            return True
+        overdue_s = now_s + now_us / 1e6 - int(deadline_ms) / 1000
+        self._give_up_s = time.monotonic() - overdue_s + DEADLINE_GRACE_S
+        if overdue_s > DEADLINE_GRACE_S:
+            await EndAttempt(self._keys, self._job_id, EXPIRED, expected_nonce=nonce).send(self._redis)
+        return True
+
+    async def _read(self) -> list[job_pb2.JobEvent]:
+        """Return the next events; none when none came for a while."""
+        answer = await self._blocking_redis.xread(
+            {self._keys.events(self._job_id): f"{self._sequence}-0"},
+            count=_EVENTS_AT_ONCE,
+            block=round(FOLLOW_BLOCK_S * 1000),
+        )
+        streams = cast("list[tuple[bytes, list[tuple[bytes, dict[bytes, bytes]]]]]", answer or [])
+        stored = [decode_event(entry_id, fields) for _, entries in streams for entry_id, fields in entries]
+        # The id may be in use anew, after a flush or a failure: those events are of another job.
+        if any(one.incarnation != self._incarnation for one in stored):
+            return []
+        return [one.event for one in stored]
+
+    async def _keep(self) -> None:
+        """Let a job that is still asked for live for another while."""
+        for key in (self._keys.job(self._job_id), self._keys.events(self._job_id)):
+            await self._redis.pexpire(key, round(self._ttl_s * 1000), gt=True)
+
+    def _made_up(self, ending: Ending) -> job_pb2.JobEvent:
+        """Return an end that no stream holds."""
+        event = ending.event()
+        event.sequence = self._sequence + 1
+        return event

@@ -1,0 +1,117 @@
+"""What every RPC gets."""
+
+import asyncio
+from pathlib import Path
+
+import grpc
+import pytest
+
+from groundwire.v1 import corpus_service_pb2, retrieval_service_pb2
+from tests.retrieval_server.api.support import details, running_server
+
+RETRIEVE = "/groundwire.v1.RetrievalService/Retrieve"
+
+
+async def test_bytes_that_do_not_decode_are_the_callers_fault(tmp_path: Path):
+    async with running_server(tmp_path) as services:
+        call = services.channel.unary_unary(RETRIEVE, request_serializer=bytes, response_deserializer=bytes)
+        for data in (b"\xff\xff\xff", b"\x12\x02\xff\xfe"):  # not a message; a string that is not UTF-8
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await call(data)
+            assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+            assert details(caught.value)["ErrorInfo"].reason == "MALFORMED_MESSAGE"
+
+
+async def test_bytes_that_do_not_decode_within_a_stream_are_too(tmp_path: Path):
+    async with running_server(tmp_path) as services:
+        call = services.channel.stream_stream(
+            "/groundwire.v1.RetrievalService/BatchRetrieve", request_serializer=bytes, response_deserializer=bytes
+        )
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            async for _ in call(iter([b"\xff\xff\xff"])):
+                pass
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert details(caught.value)["ErrorInfo"].reason == "MALFORMED_MESSAGE"
+
+
+async def test_a_field_error_travels_in_the_trailers(tmp_path: Path):
+    async with running_server(tmp_path) as services:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await services.retrieval.Retrieve(retrieval_service_pb2.RetrieveRequest(query="q", k=0))
+        found = details(caught.value)
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert found["ErrorInfo"].domain == "groundwire"
+        assert [v.field for v in found["BadRequest"].field_violations] == ["k"]
+
+
+async def test_what_comes_later_answers_unimplemented(tmp_path: Path):
+    async with running_server(tmp_path) as services:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await services.corpus.CreateSnapshot(corpus_service_pb2.CreateSnapshotRequest())
+        assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+        assert details(caught.value)["ErrorInfo"].reason == "NOT_IMPLEMENTED"
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            async for _ in services.corpus.GetOriginal(corpus_service_pb2.GetOriginalRequest()):
+                pass
+        assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+class _Slow:
+    """A servicer whose calls end when they are told to."""
+
+    def __init__(self) -> None:
+        self.release = asyncio.Event()
+        self.entered = asyncio.Event()
+
+    async def Retrieve(self, request, context):
+        self.entered.set()
+        await self.release.wait()
+        if request.query == "fault":
+            raise RuntimeError("secret detail")
+        return retrieval_service_pb2.RetrieveResponse()
+
+    async def BatchRetrieve(self, requests, context):
+        yield retrieval_service_pb2.BatchRetrieveResponse()
+
+
+async def test_calls_above_the_limit_are_told_when_to_come_back(tmp_path: Path):
+    slow = _Slow()
+    async with running_server(tmp_path, lambda _: slow, max_concurrent_rpcs=1) as services:
+        first = asyncio.ensure_future(services.retrieval.Retrieve(retrieval_service_pb2.RetrieveRequest()))
+        await slow.entered.wait()
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await services.retrieval.Retrieve(retrieval_service_pb2.RetrieveRequest())
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert details(caught.value)["RetryInfo"].retry_delay.ToMilliseconds() == 200
+        slow.release.set()
+        await first
+        await services.retrieval.Retrieve(retrieval_service_pb2.RetrieveRequest())
+
+
+async def test_a_call_that_is_cancelled_leaves_its_place(tmp_path: Path):
+    slow = _Slow()
+    async with running_server(tmp_path, lambda _: slow, max_concurrent_rpcs=1) as services:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await services.retrieval.Retrieve(retrieval_service_pb2.RetrieveRequest(), timeout=0.05)
+        assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        slow.release.set()
+        codes = [grpc.StatusCode.RESOURCE_EXHAUSTED]
+        async with asyncio.timeout(5):
+            while codes[-1] is grpc.StatusCode.RESOURCE_EXHAUSTED:  # the place is free once the server has noticed
+                call = services.retrieval.Retrieve(retrieval_service_pb2.RetrieveRequest())
+                codes.append(await call.code())
+        assert codes[-1] is grpc.StatusCode.OK
+
+
+async def test_a_fault_of_ours_shows_no_detail_and_the_server_goes_on(tmp_path: Path):
+    slow = _Slow()
+    slow.release.set()
+    async with running_server(tmp_path, lambda _: slow) as services:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await services.retrieval.Retrieve(
+                retrieval_service_pb2.RetrieveRequest(query="fault"), metadata=[("x-request-id", "r-17")]
+            )
+        assert caught.value.code() is grpc.StatusCode.INTERNAL
+        assert "secret" not in caught.value.details()
+        assert "r-17" in caught.value.details()
+        await services.retrieval.Retrieve(retrieval_service_pb2.RetrieveRequest())
