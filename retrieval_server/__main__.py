@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from groundwire.cpu import usable_core_count
 from groundwire.logs import configure_logs
 from groundwire.models.locate import ModelCorrupt, ModelMissing, encoder_files
+from groundwire.queue.connection import RedisUrlError
 from retrieval_server.api.admin_servicer import AdminServicer
 from retrieval_server.api.answer_servicer import AnswerServicer
 from retrieval_server.api.corpus_servicer import CorpusServicer
@@ -40,7 +41,7 @@ def main() -> None:
         settings = _settings()
         configure_logs("retrieval-server", settings.log_level)
         asyncio.run(serve(settings))
-    except (CannotStart, UnsafeAddress, ModelMissing, ModelCorrupt) as error:
+    except (CannotStart, UnsafeAddress, ModelMissing, ModelCorrupt, RedisUrlError) as error:
         print(f"retrieval-server: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(_EXIT_CANNOT_START)
 

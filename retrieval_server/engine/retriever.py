@@ -108,7 +108,7 @@ def retrieve(request: RetrieveQuery, view: IndexView, encoder: QueryEncoder | No
         for c in (chosen if request.explain else chosen[:_JUDGED_PASSAGE_COUNT])
     }
     score = answerability(
-        idf_coverage(_idf(query, view.lexical), (terms[c.chunk_id] for c in chosen[:_JUDGED_PASSAGE_COUNT])),
+        idf_coverage(_term_weights(query, view.lexical), (terms[c.chunk_id] for c in chosen[:_JUDGED_PASSAGE_COUNT])),
         dense[0][1] if dense else None,
     )
     return RetrieveResult(
@@ -153,8 +153,10 @@ def _capped(ranked: Sequence[_Candidate], max_per_file: int | None) -> list[_Can
     return kept
 
 
-def _idf(query: LexicalQuery, lexical: LexicalView) -> dict[str, float]:
-    return {term: weight * lexical.idf(term) for term, weight in query.weight_by_term.items()}
+def _term_weights(query: LexicalQuery, lexical: LexicalView) -> dict[str, float]:
+    """What each term counts in coverage: 1 + idf, since in a small corpus even a telling word is in most chunks."""
+    heaviest = max(query.weight_by_term.values(), default=1.0)
+    return {term: 1 + lexical.idf(term) for term, weight in query.weight_by_term.items() if weight == heaviest}
 
 
 def _passage_terms(place: Place, passage: Passage) -> frozenset[str]:

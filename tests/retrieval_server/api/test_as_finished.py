@@ -1,0 +1,79 @@
+"""Items of a stream in parallel: bounded, as they finish, and cancelled with their consumer."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import pytest
+
+from retrieval_server.api.as_finished import as_finished
+
+
+async def numbers(count: int) -> AsyncIterator[int]:
+    for number in range(count):
+        yield number
+
+
+async def test_results_come_as_they_finish() -> None:
+    finish = [asyncio.Event() for _ in range(3)]
+
+    async def work(number: int) -> int:
+        await finish[number].wait()
+        return number
+
+    results = []
+    finish[2].set()
+    async for result in as_finished(numbers(3), work, 3):
+        results.append(result)
+        finish[{2: 0, 0: 1, 1: 1}[result]].set()
+    assert results == [2, 0, 1]
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 50])
+async def test_no_more_than_the_bound_are_in_flight_and_none_is_lost(count: int) -> None:
+    running = 0
+    most = 0
+
+    async def work(number: int) -> int:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        return number
+
+    results = [result async for result in as_finished(numbers(count), work, 4)]
+    assert sorted(results) == list(range(count))
+    assert most <= 4
+
+
+async def test_a_consumer_that_stops_cancels_what_is_in_flight() -> None:
+    cancelled: list[int] = []
+
+    async def work(number: int) -> int:
+        if number == 0:
+            return number
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(number)
+            raise
+        return number
+
+    async with aclosing(as_finished(numbers(3), work, 3)) as results:
+        assert await anext(results) == 0
+        await asyncio.sleep(0)
+    assert len(asyncio.all_tasks()) == 1
+    assert set(cancelled) <= {1, 2}
+
+
+async def test_a_stream_that_breaks_raises_to_the_consumer() -> None:
+    async def broken() -> AsyncIterator[int]:
+        yield 1
+        raise ValueError
+
+    async def work(number: int) -> int:
+        return number
+
+    with pytest.raises(ValueError):  # noqa: PT011 - it has no message
+        _ = [result async for result in as_finished(broken(), work, 2)]

@@ -1,0 +1,114 @@
+"""All collections of a data directory, and their work in the background."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from groundwire.v1 import error_pb2
+from retrieval_server.corpus.catalog import Catalog
+from retrieval_server.corpus.open_collection import EMBEDDED_AT_ONCE_CHUNKS, OpenCollection
+from retrieval_server.errors import GroundwireError, InvalidRequest, NotFound
+from tests.retrieval_server.corpus.support import WordHashEncoder, change, parsed
+
+
+async def opened_catalog(data_dir: Path, encoder: WordHashEncoder | None = None) -> Catalog:
+    catalog = Catalog(data_dir, encoder)
+    await catalog.open_all()
+    return catalog
+
+
+async def until_embedded(opened: OpenCollection) -> None:
+    async with asyncio.timeout(10):
+        while opened.collection.current_view.dense is None:
+            await asyncio.sleep(0.01)
+
+
+async def test_collections_are_made_on_demand_and_found_again(tmp_path: Path):
+    catalog = await opened_catalog(tmp_path)
+    await catalog.get_or_create("one")
+    created = (await catalog.get_or_create("")).collection.create_time_unix_ms
+    await catalog.close()
+    again = await opened_catalog(tmp_path)
+    assert again.names() == ["default", "one"]
+    assert again.get("").collection.create_time_unix_ms == created
+    with pytest.raises(NotFound):
+        again.get("two")
+    await again.close()
+
+
+@pytest.mark.parametrize("name", ["Upper", "-dash", "a/b", "..", "x" * 65, "ü", "a b"])
+async def test_names_that_no_directory_should_have_are_refused(tmp_path: Path, name: str):
+    catalog = await opened_catalog(tmp_path)
+    with pytest.raises(InvalidRequest):
+        await catalog.get_or_create(name)
+    await catalog.close()
+
+
+async def test_a_second_server_on_the_same_directory_is_refused(tmp_path: Path):
+    first = await opened_catalog(tmp_path)
+    with pytest.raises(GroundwireError, match="another retrieval-server") as caught:
+        await opened_catalog(tmp_path)
+    assert caught.value.reason == error_pb2.ERROR_REASON_STORAGE_FAILED
+    await first.close()
+    await (await opened_catalog(tmp_path)).close()
+
+
+async def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path):
+    (tmp_path / "data").write_text("")
+    with pytest.raises(GroundwireError, match="GROUNDWIRE_DATA_DIR"):
+        await opened_catalog(tmp_path / "data")
+
+
+async def test_a_bulk_change_is_embedded_in_the_background(tmp_path: Path):
+    encoder = WordHashEncoder()
+    catalog = await opened_catalog(tmp_path, encoder)
+    opened = await catalog.get_or_create("default")
+    documents = [parsed(f"f{i}.py", f"alpha{i} = 1") for i in range(EMBEDDED_AT_ONCE_CHUNKS + 1)]
+    assert await opened.embed_now(documents) == {}
+    await opened.write(opened.collection.apply, change(*documents))
+    await until_embedded(opened)
+    assert opened.collection.current_view.dense_coverage == 1
+    await catalog.close()
+
+
+async def test_embedding_goes_on_where_it_was_when_the_server_stopped(tmp_path: Path):
+    catalog = await opened_catalog(tmp_path)  # no encoder: nothing is embedded
+    opened = await catalog.get_or_create("default")
+    await opened.write(opened.collection.apply, change(parsed("a.py", "alpha = 1")))
+    await catalog.close()
+    again = await opened_catalog(tmp_path, WordHashEncoder())
+    await until_embedded(again.get("default"))
+    await again.close()
+
+
+async def test_deleted_chunks_are_compacted_away_in_the_background(tmp_path: Path):
+    catalog = await opened_catalog(tmp_path, WordHashEncoder())
+    opened = await catalog.get_or_create("default")
+    await opened.write(opened.collection.apply, change(parsed("a.py", "alpha = 1"), parsed("b.py", "beta = 1")))
+    await opened.write(opened.collection.apply, change(removed=["b.py"]))
+    assert opened.collection.stale_chunk_count == 1
+    async with asyncio.timeout(10):
+        while opened.collection.stale_chunk_count:
+            await asyncio.sleep(0.01)
+    assert opened.collection.current_view.lexical.chunk_count == 1
+    await catalog.close()
+
+
+async def test_a_failed_upkeep_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("retrieval_server.corpus.open_collection._RETRY_DELAY_S", 0.01)
+    encoder = WordHashEncoder()
+    failures = iter([RuntimeError("once")])
+    encode = encoder.encode_windows
+
+    def fail_once(texts, should_stop=None):
+        for failure in failures:
+            raise failure
+        return encode(texts)
+
+    monkeypatch.setattr(encoder, "encode_windows", fail_once)
+    catalog = await opened_catalog(tmp_path, encoder)
+    opened = await catalog.get_or_create("default")
+    await opened.write(opened.collection.apply, change(parsed("a.py", "alpha = 1")))
+    await until_embedded(opened)
+    await catalog.close()

@@ -1,0 +1,86 @@
+"""One query against one view: order, caps, priors, explanation, and when to say that nothing is known."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from retrieval_server.corpus.collection import Collection
+from retrieval_server.corpus.embedding import embed_chunks
+from retrieval_server.engine.retriever import retrieve
+from retrieval_server.model import FusionConstants, RetrieveQuery, RetrieveResult, SkippedReason
+from tests.retrieval_server.corpus.support import DIMENSION, WordHashEncoder, change, parsed
+
+ENCODER = WordHashEncoder()
+LEXICAL_ONLY = FusionConstants(dense_weight=0)
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Iterator[Collection]:
+    opened = Collection("c", tmp_path / "c", ENCODER.fingerprint, DIMENSION)
+    yield opened
+    opened.close()
+
+
+def fill(collection: Collection, files: Mapping[str, str], max_chunk_chars: int = 2000) -> None:
+    collection.apply(change(*(parsed(path, text, max_chunk_chars) for path, text in files.items())))
+    while chunks := collection.chunks_to_embed(50):
+        windows = embed_chunks(chunks, ENCODER, collection.known_vectors)
+        collection.store_vectors({c.chunk_id: w for c, w in zip(chunks, windows, strict=True)})
+    collection.refresh_dense()
+
+
+def search(collection: Collection, query: str, **fields: object) -> RetrieveResult:
+    with collection.view() as view:
+        return retrieve(RetrieveQuery(query, **fields), view, ENCODER)  # type: ignore[arg-type]
+
+
+def test_equal_scores_are_ordered_by_path_whatever_the_order_of_arrival(collection: Collection):
+    fill(collection, {f"{name}.md": "alpha" for name in "dbac"})
+    found = search(collection, "alpha", fusion=LEXICAL_ONLY)
+    assert [p.path for p in found.passages] == [f"project/{name}.md" for name in "abcd"]
+
+
+def test_a_test_stands_behind_its_subject_unless_asked_for(collection: Collection):
+    fill(collection, {"tests/a.py": "lease renewal", "zsrc/a.py": "lease renewal"})
+    assert search(collection, "lease renewal").passages[0].path == "project/zsrc/a.py"
+    found = search(collection, "lease renewal", explain=True)
+    assert [(q.name, q.factor) for p in found.passages for q in p.priors] == [("test_source", 0.8)]
+    assert search(collection, "test of lease renewal").passages[0].path == "project/tests/a.py"
+
+
+def test_a_cap_per_file_leaves_room_for_other_files(collection: Collection):
+    paragraphs = "\n\n".join(f"alpha {'word ' * 15}{i}" for i in range(6))
+    fill(collection, {"a.md": paragraphs, "b.md": "alpha beta gamma delta"}, max_chunk_chars=100)
+    capped = search(collection, "alpha", max_per_file=1, k=5)
+    assert sorted(p.path for p in capped.passages) == ["project/a.md", "project/b.md"]
+    assert len(search(collection, "alpha", k=5).passages) == 5
+
+
+def test_k_above_the_corpus_returns_all(collection: Collection):
+    fill(collection, {"a.md": "alpha", "b.md": "beta"})
+    assert len(search(collection, "alpha", k=1000).passages) == 2
+
+
+def test_explanation_names_rank_score_and_terms_of_each_list(collection: Collection):
+    fill(collection, {"a.md": "alpha lease", "b.md": "alpha"})
+    best = search(collection, "alpha leases", explain=True).passages[0]
+    assert best.path == "project/a.md"
+    lexical, dense = best.list_scores
+    assert (lexical.list_name, lexical.rank, lexical.matched_terms) == ("bm25", 1, ("alpha", "leas"))
+    assert lexical.contribution == pytest.approx(3 / 11)
+    assert (dense.list_name, dense.contribution) == ("dense", pytest.approx(1 / (10 + dense.rank)))
+    assert best.score == pytest.approx(lexical.contribution + dense.contribution)
+
+
+def test_a_question_about_something_else_is_not_answerable(collection: Collection):
+    fill(collection, {f"f{i}.md": f"lease worker queue number{i}" for i in range(9)})
+    found = search(collection, "boiling point of tungsten", fusion=LEXICAL_ONLY)
+    assert found.skipped_reason is SkippedReason.NO_PASSAGES
+    assert found.answerability == 0
+    assert search(collection, "lease of a worker", fusion=LEXICAL_ONLY).skipped_reason is None
+
+
+def test_a_query_of_function_words_searches_like_any_other(collection: Collection):
+    fill(collection, {"a.md": "what is this", "b.md": "lease"})
+    assert search(collection, "what is this", fusion=LEXICAL_ONLY).passages[0].path == "project/a.md"
