@@ -1,116 +1,39 @@
-"""`retrieval-server`: reads the settings, puts the parts together, serves until SIGTERM or SIGINT."""
+"""`retrieval-server`: reads the settings and serves.
 
-import asyncio
-import contextlib
-import signal
+Kept light: the processes that parse files in bulk import this module again.
+"""
+
 import sys
-
-import structlog
-from pydantic import ValidationError
-
-from groundwire.cpu import usable_core_count
-from groundwire.logs import configure_logs
-from groundwire.models.locate import ModelCorrupt, ModelMissing, encoder_files
-from groundwire.queue.connection import RedisUrlError
-from retrieval_server.api.admin_servicer import AdminServicer
-from retrieval_server.api.answer_servicer import AnswerServicer
-from retrieval_server.api.corpus_servicer import CorpusServicer
-from retrieval_server.api.retrieval_servicer import RetrievalServicer
-from retrieval_server.api.server import ApiServer
-from retrieval_server.corpus.catalog import Catalog
-from retrieval_server.corpus.searching import Searching
-from retrieval_server.engine.encoder import MiniLmEncoder
-from retrieval_server.errors import GroundwireError
-from retrieval_server.generation.answer_queue import AnswerQueue
-from retrieval_server.generation.answering import Answering
-from retrieval_server.listen_address import UnsafeAddress, check_listen_address
-from retrieval_server.settings import ServerSettings
-
-_log = structlog.get_logger()
 
 _EXIT_CANNOT_START = 2
 
 
-class CannotStart(Exception):
-    """One line: what is wrong and how to mend it."""
-
-
 def main() -> None:
     """Run the server; what keeps it from starting is one line on standard error and exit code 2."""
+    import asyncio
+
+    from pydantic import ValidationError
+
+    from groundwire.logs import configure_logs
+    from groundwire.models.locate import ModelCorrupt, ModelMissing
+    from groundwire.queue.connection import RedisUrlError
+    from retrieval_server.listen_address import UnsafeAddress
+    from retrieval_server.serving import CannotStart, serve
+    from retrieval_server.settings import ServerSettings, problems_of
+
     try:
-        settings = _settings()
+        settings = ServerSettings()
         configure_logs("retrieval-server", settings.log_level)
         asyncio.run(serve(settings))
-    except (CannotStart, UnsafeAddress, ModelMissing, ModelCorrupt, RedisUrlError) as error:
-        print(f"retrieval-server: {error}", file=sys.stderr)  # noqa: T201
-        sys.exit(_EXIT_CANNOT_START)
-
-
-async def serve(settings: ServerSettings) -> None:
-    """Serve until told to stop, then drain."""
-    stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    check_listen_address(settings.listen, allow_insecure=settings.allow_insecure_listen)
-    encoder, encoder_label = _encoder(settings)
-    catalog = Catalog(settings.data_dir, encoder)
-    try:
-        await catalog.open_all()
-    except GroundwireError as error:
-        raise CannotStart(error.message) from error
-    queue = AnswerQueue(
-        settings.redis_url,
-        partition_count=settings.queue_partition_count,
-        max_depth=settings.max_queue_depth,
-        lease_s=settings.lease_s,
-        max_deliveries=settings.max_deliveries,
-        ttl_s=settings.answer_ttl_s,
-    )
-    searching = Searching(catalog, encoder)
-    server = ApiServer(
-        settings,
-        RetrievalServicer(searching, settings),
-        AnswerServicer(Answering(searching.retrieve, queue, settings), settings),
-        CorpusServicer(catalog, encoder_label, settings),  # type: ignore[abstract]  # as EvaluationServicer
-        AdminServicer(settings, queue),
-    )
-    try:
-        address = await server.start()
-    except RuntimeError as error:
-        await catalog.close()
-        raise CannotStart(
-            f"cannot listen on {settings.listen}: the port is in use or not allowed; set GROUNDWIRE_LISTEN to another"
-        ) from error
-    reaper = asyncio.create_task(queue.run_reaper(), name="reaper")
-    _log.info("server ready", address=address, collections=catalog.names(), encoder=encoder_label)
-    await stopping.wait()
-    _log.info("server stopping")
-    await server.stop()
-    reaper.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await reaper
-    await queue.close()
-    searching.close()
-    await catalog.close()
-    if encoder is not None:
-        encoder.close()
-    _log.info("server stopped")
-
-
-def _settings() -> ServerSettings:
-    try:
-        return ServerSettings()
     except ValidationError as error:
-        problems = "; ".join(f"GROUNDWIRE_{'_'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors())
-        raise CannotStart(problems) from error
+        _exit(problems_of(error))
+    except (CannotStart, UnsafeAddress, ModelMissing, ModelCorrupt, RedisUrlError) as error:
+        _exit(str(error))
 
 
-def _encoder(settings: ServerSettings) -> tuple[MiniLmEncoder | None, str]:
-    if settings.lexical_only:
-        return None, ""
-    files = encoder_files(settings.models_dir)
-    encoder = MiniLmEncoder(files, settings.encoder_threads or usable_core_count())
-    return encoder, f"{files.name} {files.fingerprint[:12]}"
+def _exit(problem: str) -> None:
+    print(f"retrieval-server: {problem}", file=sys.stderr)  # noqa: T201
+    sys.exit(_EXIT_CANNOT_START)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ class FusionConstants:
 
     lexical_weight: float = 3.0
     dense_weight: float = 1.0
-    rank_constant: int = 10
+    rank_constant: int = 5
     pool_count: int = 60
 
 

@@ -1,8 +1,9 @@
 """The server's settings: one frozen object, read once from the environment. Nothing else reads the environment."""
 
 from pathlib import Path
+from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -15,7 +16,7 @@ class ServerSettings(BaseSettings):
     data_dir: Path = Path("data")
     models_dir: Path | None = None
     redis_url: str = "redis://127.0.0.1:6379/0"
-    log_level: str = "INFO"
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     allow_insecure_listen: bool = Field(
         default=False, description="listen off loopback although this version has neither TLS nor tokens"
     )
@@ -41,3 +42,8 @@ class ServerSettings(BaseSettings):
     prompt_context_tokens: int = Field(
         default=8192, ge=512, description="context of the generator that prompts are packed for"
     )
+
+
+def problems_of(error: ValidationError) -> str:
+    """Return in one line which variables are wrong and how."""
+    return "; ".join(f"GROUNDWIRE_{'_'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors())

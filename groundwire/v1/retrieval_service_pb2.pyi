@@ -118,7 +118,7 @@ class FusionOverrides(_message.Message):
     dense_weight: _builtins.float
     """Weight of the dense list, 0 to 100. Default 1. Not both weights may be 0."""
     rank_constant: _builtins.int
-    """The k of weight / (k + rank), 1 to 1000. Default 10."""
+    """The k of weight / (k + rank), 1 to 1000. Default 5."""
     pool_count: _builtins.int
     """Candidates taken from each list, 1 to 1000. Default 60; never fewer than k."""
     def __init__(

@@ -122,8 +122,11 @@ class SyncStream:
         return responses
 
     async def _contents(self, sync: SourceSync, contents: sync_pb2.SyncContents) -> AsyncIterator[Response]:
-        for part in contents.parts:
-            report = await sync.receive(part.relative_path, part.data, last=part.last, unreadable=part.unreadable)
+        unreadable = [
+            sync.receive(part.relative_path, part.data, last=part.last, unreadable=part.unreadable)
+            for part in contents.parts
+        ]
+        for report in (*unreadable, *await sync.advance()):
             if report is not None:
                 self._done_count += 1
                 yield _file(report)

@@ -1,20 +1,25 @@
 """Bringing one source up to date: what to ask for, what came, what to commit."""
 
 import asyncio
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Self
 
 from groundwire.v1 import error_pb2
-from retrieval_server.corpus.documents import ParsedDocument, ParseLimits, SkippedFile, parse_document, path_problem
+from retrieval_server.corpus.documents import ParsedDocument, ParseLimits, SkippedFile, path_problem
 from retrieval_server.corpus.open_collection import OpenCollection
+from retrieval_server.corpus.parsing import File, Parsed, Parser
 from retrieval_server.corpus.reader import StoredFile
 from retrieval_server.corpus.store import SourceChange
 from retrieval_server.errors import Conflict, FieldError, GroundwireError, InvalidRequest
 
+# Files are parsed in batches of about this size, a few batches at a time.
+_BATCH_BYTES = 512 * 1024
+_MAX_BATCHES_IN_FLIGHT = 4
 # Parsed documents are held until this much text has come, then committed; each commit is whole by itself.
-_COMMIT_BYTES = 64 * 1024 * 1024
+_COMMIT_CHARS = 64 * 1024 * 1024
 _SHA256_BYTES = 32
 
 
@@ -62,14 +67,16 @@ class SourceSync:
     def __init__(self, opened: OpenCollection, plan: SyncPlan) -> None:
         self._opened = opened
         self._plan = plan
-        self._limits = ParseLimits(plan.max_file_bytes, plan.max_line_chars, plan.max_chunk_chars)
+        self._parser = Parser(ParseLimits(plan.max_file_bytes, plan.max_line_chars, plan.max_chunk_chars))
         self._stored: dict[str, StoredFile] = {}
         self._stored_prefix: str | None = None
         self._offered: set[str] = set()
         self._wanted: set[str] = set()
         self._incoming: _Incoming | None = None
+        self._arrived: list[File] = []
+        self._parsing: deque[asyncio.Task[list[Parsed]]] = deque()
         self._held: list[ParsedDocument] = []
-        self._held_bytes = 0
+        self._held_chars = 0
         self._superseded: list[str] = []
         self.counts = dict.fromkeys(FileOutcome, 0)
 
@@ -91,6 +98,9 @@ class SourceSync:
 
     async def __aexit__(self, *_: object) -> None:
         self._opened.syncing_sources.discard(self._plan.source_key)
+        for batch in self._parsing:
+            batch.cancel()
+        self._parser.close()
 
     @property
     def waits_for_content(self) -> bool:
@@ -116,10 +126,11 @@ class SourceSync:
         if self._plan.dry_run:
             return self._report(FileReport(relative_path, self._outcome_of(relative_path)))
         self._wanted.add(relative_path)
+        self._parser.expect(len(self._wanted))
         return None
 
-    async def receive(self, relative_path: str, data: bytes, *, last: bool, unreadable: bool) -> FileReport | None:
-        """Take a part of a file's content; a report once the file is complete."""
+    def receive(self, relative_path: str, data: bytes, *, last: bool, unreadable: bool) -> FileReport | None:
+        """Take a part of a file's content; a report for a file that cannot be read. `advance` reports the others."""
         if relative_path not in self._wanted:
             raise GroundwireError(
                 error_pb2.ERROR_REASON_PROTOCOL_ORDER, f"content of {relative_path!r} came without being asked for"
@@ -133,27 +144,58 @@ class SourceSync:
         # One byte above the limit is enough to know, and keeps a file that grew meanwhile out of memory.
         room = self._plan.max_file_bytes + 1 - len(self._incoming.data)
         self._incoming.data += data[: max(0, room)]
-        if not last:
-            return None
-        content = bytes(self._incoming.data)
-        self._incoming = None
-        self._wanted.discard(relative_path)
-        parsed = await asyncio.to_thread(parse_document, relative_path, content, self._limits)
-        if isinstance(parsed, SkippedFile):
-            return self._not_taken(relative_path, parsed.detail)
-        report = self._report(FileReport(relative_path, self._outcome_of(relative_path)))
-        self._held.append(parsed)
-        self._held_bytes += len(content)
-        if self._held_bytes >= _COMMIT_BYTES:
-            await self._commit(())
-        return report
+        if last:
+            self._arrived.append((relative_path, bytes(self._incoming.data)))
+            self._incoming = None
+            self._wanted.discard(relative_path)
+        return None
+
+    async def advance(self) -> list[FileReport]:
+        """Parse what arrived, wait only for what is too much in flight, and report what is done."""
+        batch: list[File] = []
+        batch_bytes = 0
+        reports: list[FileReport] = []
+        for file in self._arrived:
+            batch.append(file)
+            batch_bytes += len(file[1])
+            if batch_bytes >= _BATCH_BYTES:
+                reports += await self._start(batch)
+                batch, batch_bytes = [], 0
+        self._arrived = []
+        if batch:
+            reports += await self._start(batch)
+        while self._parsing and self._parsing[0].done():
+            reports += await self._take(await self._parsing.popleft())
+        return reports
 
     async def finish(self) -> list[FileReport]:
-        """Commit what is held, with what vanished if asked to; return the reports of removed files."""
+        """Commit what came, with what vanished if asked to; return the reports that are still due."""
+        reports = await self.advance()
+        while self._parsing:
+            reports += await self._take(await self._parsing.popleft())
         vanished = sorted(self._stored.keys() - self._offered) if self._plan.prune else []
-        reports = [self._report(FileReport(path, FileOutcome.REMOVED)) for path in vanished]
+        reports += [self._report(FileReport(path, FileOutcome.REMOVED)) for path in vanished]
         if not self._plan.dry_run:
             await self._commit([*self._superseded, *vanished])
+        return reports
+
+    async def _start(self, batch: list[File]) -> list[FileReport]:
+        self._parsing.append(asyncio.create_task(self._parser.parse(batch)))
+        if len(self._parsing) <= _MAX_BATCHES_IN_FLIGHT:
+            return []
+        return await self._take(await self._parsing.popleft())
+
+    async def _take(self, batch: list[Parsed]) -> list[FileReport]:
+        reports = []
+        for parsed in batch:
+            if isinstance(parsed, SkippedFile):
+                reports.append(self._not_taken(parsed.relative_path, parsed.detail))
+                continue
+            reports.append(self._report(FileReport(parsed.relative_path, self._outcome_of(parsed.relative_path))))
+            self._held.append(parsed)
+            self._held_chars += len(parsed.decoded.text)
+        if self._held_chars >= _COMMIT_CHARS:
+            await self._commit(())
         return reports
 
     def _not_taken(self, relative_path: str, detail: str) -> FileReport:
@@ -163,7 +205,7 @@ class SourceSync:
         return self._report(FileReport(relative_path, FileOutcome.SKIPPED, detail))
 
     async def _commit(self, removed: Iterable[str]) -> None:
-        documents, self._held, self._held_bytes = self._held, [], 0
+        documents, self._held, self._held_chars = self._held, [], 0
         removed_paths = tuple(removed)
         is_renamed = self._stored_prefix is not None and self._stored_prefix != self._plan.display_prefix
         if not documents and not removed_paths and not is_renamed:

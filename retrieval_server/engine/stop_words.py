@@ -10,4 +10,5 @@ their them then there these they this those through to too under up very was we 
 whose why will with would you your
 """
 
+STOP_WORDS = frozenset(_WORDS.split())
 STOP_TERMS = frozenset(analyse_terms(_WORDS))

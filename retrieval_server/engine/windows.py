@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable, Sequence
 
 from retrieval_server.engine.analyser import identifier_parts
+from retrieval_server.engine.stop_words import STOP_WORDS
 from retrieval_server.model import ContentKind
 
 # 256 less [CLS] and [SEP].
 MAX_WINDOW_PIECES = 254
 _MAX_HEADER_PIECES = 64
-WINDOWS_VERSION = 1
+WINDOWS_VERSION = 2
 
 CountPieces = Callable[[Sequence[str]], list[int]]
 
@@ -23,7 +24,7 @@ _KEYWORDS_TEXT = """
     null or package pass private protected pub public raise return self short signed sizeof static str struct super
     switch template this throw throws true try type typedef typename union unsigned use using var virtual void
     while with yield"""
-_KEYWORDS = frozenset(_KEYWORDS_TEXT.split())
+_LEFT_OUT = STOP_WORDS.union(_KEYWORDS_TEXT.split())
 
 
 def window_texts(
@@ -44,10 +45,10 @@ def window_texts(
 
 
 def _skeleton(file_name: str, breadcrumbs: Sequence[str], text: str) -> str:
-    """Identifiers and words in parts, each once, by first appearance; punctuation and keywords carry no meaning."""
+    """Identifiers and words in parts, each once, by first appearance; function words and keywords carry little."""
     words = _WORD.findall(" ".join((file_name, *breadcrumbs, text)))
     parts = (part for word in words for part in identifier_parts(word))
-    return " ".join(dict.fromkeys(part for part in parts if part not in _KEYWORDS and len(part) > 1))
+    return " ".join(dict.fromkeys(part for part in parts if part not in _LEFT_OUT and len(part) > 1))
 
 
 def _prose_windows(header: str, text: str, count_pieces: CountPieces) -> list[str]:

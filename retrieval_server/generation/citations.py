@@ -14,6 +14,10 @@ _MIN_COVERAGE = 0.5
 # A second or third source is cited only when it adds this share.
 _MIN_FURTHER_COVERAGE = 0.2
 _MAX_CITATIONS_A_SENTENCE = 3
+# One word in common proves nothing.
+_MIN_SENTENCE_TERMS = 2
+# Share of the sentences' characters that must be supported: an answer most of which nothing backs misleads.
+_MIN_SUPPORTED = 1 / 3
 # A text is degenerate when most of its runs of characters have been seen before, as in a loop of one phrase.
 _RUN_CHARS = 8
 _MIN_LOOP_CHARS = 120
@@ -33,7 +37,7 @@ def check_answer(text: str, passages: Sequence[Passage], left_out: Collection[in
     """Find for each sentence the lines of `passages` that back it; those in `left_out`, by index, do not count.
 
     A sentence is supported when each of its identifiers and numbers stands in some passage and the cited lines hold
-    enough of its terms. The answer is acceptable when any sentence is supported and it does not go in circles. The
+    enough of its terms. The answer is acceptable when a third of it is supported and it does not go in circles. The
     verdict depends on the arguments alone.
     """
     evidence = Evidence(passages, left_out)
@@ -45,7 +49,9 @@ def check_answer(text: str, passages: Sequence[Passage], left_out: Collection[in
         windows = _backing(sentence, evidence, len(passages), left_out) if held.holds(Claims(sentence)) else []
         indexes = tuple(_index_of(citations, cite(passages[w.passage_index], w)) for w in windows)
         sentences.append(SentenceSupport(start, end, bool(indexes), tuple(dict.fromkeys(indexes))))
-    acceptable = any(sentence.supported for sentence in sentences) and not _goes_in_circles(text)
+    sentence_chars = sum(sentence.end_char - sentence.start_char for sentence in sentences)
+    supported_chars = sum(sentence.end_char - sentence.start_char for sentence in sentences if sentence.supported)
+    acceptable = bool(sentences) and supported_chars >= _MIN_SUPPORTED * sentence_chars and not _goes_in_circles(text)
     return CheckedAnswer(tuple(citations), tuple(sentences), acceptable)
 
 
@@ -66,7 +72,7 @@ def _backing(sentence: str, evidence: Evidence, passage_count: int, left_out: Co
     """Return the windows that together hold enough of the sentence, best first; none when nothing does."""
     terms = evidence.checkable(content_terms(MARKER.sub(" ", sentence)))
     total = evidence.weight(terms)
-    if not terms:
+    if len(terms) < _MIN_SENTENCE_TERMS:
         return []
     marked = _marked_passages(sentence, passage_count) - set(left_out)
     first = evidence.best_window(terms, marked) if marked else None

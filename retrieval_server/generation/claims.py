@@ -5,13 +5,18 @@ from collections.abc import Iterable
 
 from retrieval_server.model import Passage
 
+# Possessive quantifiers ("++") keep every pattern linear: documents and models may be hostile.
+
 # A model's own reference to source n: "[1]", "[2, 3]".
 MARKER = re.compile(r"\[(\d{1,4}(?:\s?,\s?\d{1,4}){0,15})\]")
 
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)(?:\.\d+)*")
 _LIST_NUMBER = re.compile(r"\s*\d{1,4}[.)]\s")
-_CODE = re.compile(r"`+([^`\n]+)`+")
+_CODE = re.compile(r"(?<!`)`++([^`\n]++)`")
+# "--dry-run", and in code "git-annex": made of held words they may still be made up.
+_FLAG = re.compile(r"(?<![\w-])--([A-Za-z]\w*+(?:-\w++)*+)")
+_COMPOUND = re.compile(r"(?<!\w)\w++(?:-\w++)++")
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s\Z")
 _INNER_CAPITAL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 
@@ -34,6 +39,7 @@ class HeldWords:
         for passage in passages:
             for text in (passage.text, passage.path, *passage.breadcrumbs):
                 words.update(word.casefold() for word in _WORD.findall(text))
+                words.update(compound.casefold() for compound in _COMPOUND.findall(text))
                 numbers.update(_numbers(text))
         self._words = words
         self._numbers = numbers
@@ -49,9 +55,11 @@ def _numbers(text: str) -> Iterable[str]:
 
 def _identifiers(text: str) -> Iterable[str]:
     for code in _CODE.finditer(text):
-        for word in _WORD.findall(code.group(1)):
+        for word in (*_WORD.findall(code.group(1)), *_COMPOUND.findall(code.group(1))):
             if not word[0].isdigit():
                 yield word.casefold()
+    for flag in _FLAG.findall(text):
+        yield flag.casefold()
     for match in _WORD.finditer(text):
         word = match.group()
         if not word[0].isdigit() and _looks_like_identifier(word, text, match.start(), match.end()):

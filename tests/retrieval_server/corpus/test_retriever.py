@@ -68,8 +68,8 @@ def test_explanation_names_rank_score_and_terms_of_each_list(collection: Collect
     assert best.path == "project/a.md"
     lexical, dense = best.list_scores
     assert (lexical.list_name, lexical.rank, lexical.matched_terms) == ("bm25", 1, ("alpha", "leas"))
-    assert lexical.contribution == pytest.approx(3 / 11)
-    assert (dense.list_name, dense.contribution) == ("dense", pytest.approx(1 / (10 + dense.rank)))
+    assert lexical.contribution == pytest.approx(3 / 6)
+    assert (dense.list_name, dense.contribution) == ("dense", pytest.approx(1 / (5 + dense.rank)))
     assert best.score == pytest.approx(lexical.contribution + dense.contribution)
 
 

@@ -16,7 +16,7 @@ def count_words(texts: Sequence[str]) -> list[int]:
 def test_code_becomes_its_skeleton():
     code = "def getKVCache(self, block_size: int) -> None:\n    return self.kv_cache[block_size]  # find the block\n"
     assert window_texts(ContentKind.CODE, "src/cache_engine.py", ["Engine"], code, count_words) == [
-        "cache engine py get kv block size find the"
+        "cache engine py get kv block size find"
     ]
 
 

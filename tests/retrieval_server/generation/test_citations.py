@@ -62,6 +62,10 @@ def test_code_is_cited_by_the_lines_that_say_it() -> None:
         "The default timeout is set in settings.retry.",
         "Bananas ripen faster beside apples in paper bags.",
         "Yes.",
+        "The timeout",
+        "The default request timeout is set with `--request-timeout`.",
+        "The default request timeout is set with --timeout-settings",
+        "The default request timeout is set with `request-settings`.",
     ],
 )
 def test_a_sentence_with_a_word_or_number_of_its_own_or_little_in_common_is_not_supported(text: str) -> None:
@@ -174,6 +178,16 @@ def test_every_citation_stands_in_its_document_at_its_lines(
         assert sentence.supported == bool(sentence.citation_indexes)
         assert all(0 <= index < len(checked.citations) for index in sentence.citation_indexes)
     assert check_answer(text, passages) == checked
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "`", "a-", "--a", "1,", "[1", "1_", "a.b", "`a` ", "x(", "A", "1.1", "ab\n", "漢"]
+)
+def test_hostile_text_is_checked_in_linear_time(unit: str) -> None:
+    text = unit * (100_000 // len(unit))
+    began_s = time.perf_counter()
+    check_answer(text, [whole(text)])
+    assert time.perf_counter() - began_s < 10
 
 
 def test_checking_an_answer_over_ten_passages_takes_milliseconds() -> None:
