@@ -1,0 +1,219 @@
+"""The groundwire client library.
+
+    from client import Client
+
+    with Client("127.0.0.1:50051") as client:
+        for passage in client.retrieve("What does the scheduler do?", k=5).passages:
+            print(passage.path, passage.start_line)
+
+`AsyncClient` has the same methods for event loops. This is the whole public surface; every other module is private.
+Names are loaded when they are first used, so that the command line can show its help without loading gRPC.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from client._aio import AsyncClient
+    from client._answer_types import (
+        AnswerDelta,
+        AnswerEvent,
+        AnswerFallback,
+        AnswerFinished,
+        AnswerMode,
+        AnswerOptions,
+        AnswerOutcome,
+        AnswerRestarted,
+        AnswerResult,
+        AnswerRetrieved,
+        AnswerState,
+        Citation,
+        DisconnectPolicy,
+        GeneratorInfo,
+        SentenceSupport,
+    )
+    from client._channel import Timeouts
+    from client._corpus_types import (
+        Collection,
+        CorpusStats,
+        Document,
+        DocumentKey,
+        QueueStats,
+        ServerSettings,
+        SourceStats,
+        SyncedFile,
+        SyncFileOutcome,
+        SyncPhase,
+        SyncProgress,
+        SyncSummary,
+        Worker,
+    )
+    from client._health import Health
+    from client._passage_types import (
+        AnswerSkippedReason,
+        ContentKind,
+        FusionOverrides,
+        ListScore,
+        Passage,
+        Prior,
+        RetrievalProfile,
+        RetrieveOutcome,
+        RetrieveResult,
+        SpanKind,
+    )
+    from client._sync import Client, Stream
+    from client.errors import (
+        Cancelled,
+        ClientError,
+        Conflict,
+        DeadlineExceeded,
+        FailedPrecondition,
+        FieldViolation,
+        InvalidRequest,
+        NotFound,
+        NotServed,
+        Overloaded,
+        ServerFault,
+        Unavailable,
+    )
+
+_NAMES_OF_MODULE = {
+    "client._aio": ("AsyncClient",),
+    "client._answer_types": (
+        "AnswerDelta",
+        "AnswerEvent",
+        "AnswerFallback",
+        "AnswerFinished",
+        "AnswerMode",
+        "AnswerOptions",
+        "AnswerOutcome",
+        "AnswerRestarted",
+        "AnswerResult",
+        "AnswerRetrieved",
+        "AnswerState",
+        "Citation",
+        "DisconnectPolicy",
+        "GeneratorInfo",
+        "SentenceSupport",
+    ),
+    "client._channel": ("Timeouts",),
+    "client._corpus_types": (
+        "Collection",
+        "CorpusStats",
+        "Document",
+        "DocumentKey",
+        "QueueStats",
+        "ServerSettings",
+        "SourceStats",
+        "SyncFileOutcome",
+        "SyncPhase",
+        "SyncProgress",
+        "SyncSummary",
+        "SyncedFile",
+        "Worker",
+    ),
+    "client._health": ("Health",),
+    "client._passage_types": (
+        "AnswerSkippedReason",
+        "ContentKind",
+        "FusionOverrides",
+        "ListScore",
+        "Passage",
+        "Prior",
+        "RetrievalProfile",
+        "RetrieveOutcome",
+        "RetrieveResult",
+        "SpanKind",
+    ),
+    "client._sync": (
+        "Client",
+        "Stream",
+    ),
+    "client.errors": (
+        "Cancelled",
+        "ClientError",
+        "Conflict",
+        "DeadlineExceeded",
+        "FailedPrecondition",
+        "FieldViolation",
+        "InvalidRequest",
+        "NotFound",
+        "NotServed",
+        "Overloaded",
+        "ServerFault",
+        "Unavailable",
+    ),
+}
+_MODULE_OF_NAME = {name: module for module, names in _NAMES_OF_MODULE.items() for name in names}
+
+__all__ = [
+    "AnswerDelta",
+    "AnswerEvent",
+    "AnswerFallback",
+    "AnswerFinished",
+    "AnswerMode",
+    "AnswerOptions",
+    "AnswerOutcome",
+    "AnswerRestarted",
+    "AnswerResult",
+    "AnswerRetrieved",
+    "AnswerSkippedReason",
+    "AnswerState",
+    "AsyncClient",
+    "Cancelled",
+    "Citation",
+    "Client",
+    "ClientError",
+    "Collection",
+    "Conflict",
+    "ContentKind",
+    "CorpusStats",
+    "DeadlineExceeded",
+    "DisconnectPolicy",
+    "Document",
+    "DocumentKey",
+    "FailedPrecondition",
+    "FieldViolation",
+    "FusionOverrides",
+    "GeneratorInfo",
+    "Health",
+    "InvalidRequest",
+    "ListScore",
+    "NotFound",
+    "NotServed",
+    "Overloaded",
+    "Passage",
+    "Prior",
+    "QueueStats",
+    "RetrievalProfile",
+    "RetrieveOutcome",
+    "RetrieveResult",
+    "SentenceSupport",
+    "ServerFault",
+    "ServerSettings",
+    "SourceStats",
+    "SpanKind",
+    "Stream",
+    "SyncFileOutcome",
+    "SyncPhase",
+    "SyncProgress",
+    "SyncSummary",
+    "SyncedFile",
+    "Timeouts",
+    "Unavailable",
+    "Worker",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name on first use."""
+    module = _MODULE_OF_NAME.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(module), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

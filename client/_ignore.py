@@ -1,0 +1,85 @@
+"""Which files of a tree are left out without a word: ignored ones, version control's own, and caches.
+
+`.gitignore` files at the root and below count, a deeper one wins, and what lies in an ignored folder stays out, all as
+in git. Files above the root and git's global settings do not count. Other hidden files are taken.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pathspec
+
+from client.errors import invalid_field
+
+VERSION_CONTROL_NAMES = frozenset({".git", ".hg", ".svn", ".bzr", ".jj"})
+CACHE_FOLDERS = frozenset(
+    {
+        "__pycache__",
+        "node_modules",
+        ".venv",
+        ".tox",
+        ".nox",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".hypothesis",
+        ".ipynb_checkpoints",
+    }
+)
+VIRTUAL_ENVIRONMENT_MARK = "pyvenv.cfg"
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreFile:
+    """The patterns of one .gitignore; `folder` is "" or ends in "/"."""
+
+    folder: str
+    spec: pathspec.GitIgnoreSpec
+
+
+def parse_ignore_file(folder: str, content: bytes) -> IgnoreFile:
+    """Return the patterns of a .gitignore; a line that is no pattern is passed over, as git does."""
+    lines = content.decode("utf-8", "surrogateescape").splitlines()
+    try:
+        return IgnoreFile(folder, pathspec.GitIgnoreSpec.from_lines(lines))
+    except ValueError:
+        return IgnoreFile(folder, pathspec.GitIgnoreSpec.from_lines(line for line in lines if _is_pattern(line)))
+
+
+def _is_pattern(line: str) -> bool:
+    try:
+        pathspec.GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True
+
+
+def is_ignored(path: str, ignore_files: Sequence[IgnoreFile]) -> bool:
+    """Tell whether `path` (a folder's ends in "/") is ignored; `ignore_files` are in order of depth."""
+    for ignore_file in reversed(ignore_files):
+        verdict = ignore_file.spec.check_file(path[len(ignore_file.folder) :]).include
+        if verdict is not None:
+            return verdict
+    return False
+
+
+class PathFilter:
+    """The globs of --include and --exclude, written as in .gitignore and relative to the root."""
+
+    def __init__(self, include: Iterable[str], exclude: Iterable[str]) -> None:
+        self._include = _globs("include", include)
+        self._exclude = _globs("exclude", exclude)
+
+    def takes(self, path: str) -> bool:
+        """Tell whether a file is wanted: it matches some include glob, if there are any, and no exclude glob."""
+        if self._exclude is not None and self._exclude.match_file(path):
+            return False
+        return self._include is None or self._include.match_file(path)
+
+
+def _globs(field: str, patterns: Iterable[str]) -> pathspec.GitIgnoreSpec | None:
+    patterns = list(patterns)
+    for pattern in patterns:
+        if not pattern.strip() or not _is_pattern(pattern):
+            raise invalid_field(field, f"{pattern!r} is not a glob")
+    return pathspec.GitIgnoreSpec.from_lines(patterns) if patterns else None

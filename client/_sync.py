@@ -1,0 +1,120 @@
+"""The synchronous client: the asynchronous one, run on a thread of its own. No method is written twice."""
+
+import functools
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+
+from client._aio import AsyncClient
+from client._channel import DEFAULT_SERVER, Timeouts
+from client._loop import LoopThread
+from client.errors import ClientError
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def _blocking(
+    method: Callable[Concatenate[AsyncClient, _P], Coroutine[Any, Any, _T]],
+) -> Callable[Concatenate["Client", _P], _T]:
+    """Return a method that waits for the coroutine of `method`."""
+
+    @functools.wraps(method)
+    def call(self: "Client", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return self._run(method(self._asynchronous, *args, **kwargs))
+
+    return call
+
+
+def _streaming(
+    method: Callable[Concatenate[AsyncClient, _P], AsyncGenerator[_T, None]],
+) -> Callable[Concatenate["Client", _P], "Stream[_T]"]:
+    """Return a method that iterates over what `method` yields."""
+
+    @functools.wraps(method)
+    def call(self: "Client", /, *args: _P.args, **kwargs: _P.kwargs) -> "Stream[_T]":
+        return Stream(self, method(self._asynchronous, *args, **kwargs))
+
+    return call
+
+
+class Stream(Iterator[_T], Generic[_T]):
+    """An iterator over a stream of the server; `close()`, or leaving its `with` block, ends the call early."""
+
+    def __init__(self, client: "Client", items: AsyncGenerator[_T, None]) -> None:
+        self._client = client
+        self._items = items
+
+    def __next__(self) -> _T:
+        try:
+            return self._client._run(self._items.__anext__())  # noqa: SLF001 - the two are one thing
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the call if it has not ended."""
+        self._client._run(self._items.aclose())  # noqa: SLF001 - the two are one thing
+
+
+class Client:
+    """A groundwire server at HOST:PORT.
+
+    Every method raises a `ClientError`. It may be used from several threads. `close()`, or leaving the `with` block,
+    ends the connection. Streams (`retrieve_many`, `stream_answer`, …) are iterators that can be closed early.
+    """
+
+    def __init__(self, server: str = DEFAULT_SERVER, *, timeouts: Timeouts | None = None) -> None:
+        self._asynchronous = AsyncClient(server, timeouts=timeouts)
+        self._closing = threading.Lock()
+        self._closed = False
+        LoopThread.acquire()
+
+    retrieve = _blocking(AsyncClient.retrieve)
+    retrieve_many = _streaming(AsyncClient.retrieve_many)
+    answer = _blocking(AsyncClient.answer)
+    stream_answer = _streaming(AsyncClient.stream_answer)
+    answer_many = _streaming(AsyncClient.answer_many)
+    attach_answer = _streaming(AsyncClient.attach_answer)
+    cancel_answer = _blocking(AsyncClient.cancel_answer)
+    index = _blocking(AsyncClient.index)
+    corpus_stats = _blocking(AsyncClient.corpus_stats)
+    get_document = _blocking(AsyncClient.get_document)
+    collections = _blocking(AsyncClient.collections)
+    health = _blocking(AsyncClient.health)
+    queue_stats = _blocking(AsyncClient.queue_stats)
+    workers = _blocking(AsyncClient.workers)
+    server_settings = _blocking(AsyncClient.server_settings)
+
+    @property
+    def server(self) -> str:
+        """The address as HOST:PORT."""
+        return self._asynchronous.server
+
+    def close(self) -> None:
+        """Close the connection and end its calls."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+        try:
+            LoopThread.run(self._asynchronous.close())
+        finally:
+            LoopThread.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        if self._closed:
+            work.close()
+            raise ClientError("the client is closed")
+        return LoopThread.run(work)

@@ -1,0 +1,74 @@
+"""client status: the server, its collections, its queue and workers."""
+
+from __future__ import annotations  # the library's names in signatures would load all of gRPC
+
+import click
+
+import client
+from client.cli.invocation import Invocation, shared_options
+from client.cli.output import counted, print_json, printable
+
+_MIB = 1024 * 1024
+
+
+@click.command("status", short_help="Show the server, its collections and its queue.")
+@shared_options
+def status_command(invocation: Invocation) -> None:
+    """Show whether the server is well, what it holds, and who generates answers."""
+    with invocation.connect() as server:
+        health = server.health()
+        settings = server.server_settings()
+        stats = [server.corpus_stats(one.name) for one in server.collections()]
+        queue, queue_problem = _queue(server)
+        workers = server.workers() if queue is not None else ()
+    if invocation.as_json:
+        print_json(
+            {
+                "server": invocation.server,
+                "health": health,
+                "version": settings.version,
+                "collections": stats,
+                "queue": queue,
+                "queue_problem": queue_problem,
+                "workers": workers,
+            }
+        )
+        return
+    click.echo(f"server {invocation.server}: {health.value}, version {printable(settings.version)}")
+    for one in stats:
+        _tell_collection(one)
+    if not stats:
+        click.echo("no collections yet: `client index PATH` makes one")
+    if queue is None:
+        click.echo(f"queue: {queue_problem}")
+        return
+    click.echo(
+        f"queue: {queue.waiting_count} waiting, {queue.running_count} running, {queue.dead_letter_count} given up,"
+        f" {counted(queue.live_worker_count, 'live worker')}"
+    )
+    for worker in workers:
+        click.echo(f"  worker {printable(worker.worker_id)}: {printable(worker.model)}, up {worker.uptime_s:,.0f} s")
+
+
+def _queue(server: client.Client) -> tuple[client.QueueStats | None, str]:
+    """Return the queue's counts, or why there are none: retrieval works without it."""
+    try:
+        return server.queue_stats(), ""
+    except (client.Unavailable, client.NotServed) as error:
+        return None, str(error)
+
+
+def _tell_collection(stats: client.CorpusStats) -> None:
+    click.echo(
+        f"collection {stats.collection.name}: {counted(stats.document_count, 'document')},"
+        f" {counted(stats.chunk_count, 'passage')}, generation {stats.collection.index_generation},"
+        f" {stats.disk_bytes / _MIB:,.1f} MiB on disk"
+    )
+    click.echo(
+        f"  vectors: {stats.embedded_chunk_count:,} of {stats.embeddable_chunk_count:,} ({stats.dense_coverage:.0%})"
+        + (f", {printable(stats.encoder)}" if stats.encoder else "")
+        + (f"; not being computed: {printable(stats.encoder_problem)}" if stats.encoder_problem else "")
+    )
+    for source in stats.sources:
+        shown = printable(source.display_prefix or ".")
+        click.echo(f"  {counted(source.document_count, 'document')} from {printable(source.source)}, shown as {shown}")
