@@ -1,7 +1,8 @@
 """Which files of a tree are left out without a word: ignored ones, version control's own, and caches.
 
 `.gitignore` files at the root and below count, a deeper one wins, and what lies in an ignored folder stays out, all as
-in git. Files above the root and git's global settings do not count. Other hidden files are taken.
+in git; what git tracks, or a package shipped, is never ignored (`client/_shipped.py`). Files above the root and git's
+global settings do not count. Other hidden files are taken.
 """
 
 from collections.abc import Iterable, Sequence

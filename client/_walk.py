@@ -9,10 +9,10 @@ import hashlib
 import os
 import posixpath
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from client import _ignore
+from client import _ignore, _shipped
 from client._read import NotTakenError, cannot_read, read_regular_file, read_text_file
 from client.errors import invalid_field
 
@@ -103,14 +103,18 @@ def scan(
     return Scan(root, tuple(files), tuple(skipped))
 
 
+def _is_wanted(path: str, ignore_files: Sequence[_ignore.IgnoreFile], shipped: Sequence[_shipped.ShippedFiles]) -> bool:
+    return not _ignore.is_ignored(path, ignore_files) or _shipped.is_shipped(path, shipped)
+
+
 def _list_files(root: Root, skipped: list[SkippedFile]) -> Iterator[str]:
     """Yield the relative paths of files to read; add to `skipped` what is no such file."""
     if root.only_file is not None:
         yield root.only_file
         return
-    open_folders: list[tuple[str, tuple[_ignore.IgnoreFile, ...]]] = [("", ())]
+    open_folders: list[tuple[str, tuple[_ignore.IgnoreFile, ...], tuple[_shipped.ShippedFiles, ...]]] = [("", (), ())]
     while open_folders:
-        folder, ignore_files = open_folders.pop()
+        folder, ignore_files, shipped = open_folders.pop()
         try:
             with os.scandir(os.path.join(root.folder, folder)) as listing:
                 entries = list(listing)
@@ -122,16 +126,19 @@ def _list_files(root: Root, skipped: list[SkippedFile]) -> Iterator[str]:
             continue
         if ".gitignore" in names:
             ignore_files = (*ignore_files, *_ignore_file(root, folder))
+        if (found := _shipped.shipped_files(root.folder, folder, names)) is not None:
+            shipped = (*shipped, found)
         for entry in entries:
             path = folder + entry.name
+            is_wanted = _is_wanted(f"{path}/" if entry.is_dir(follow_symlinks=False) else path, ignore_files, shipped)
             if entry.name in _ignore.VERSION_CONTROL_NAMES:
                 continue
             if not _is_utf8(entry.name):
                 skipped.append(SkippedFile(_shown(path), "name is not UTF-8", unreadable=False))
             elif entry.is_dir(follow_symlinks=False):
-                if entry.name not in _ignore.CACHE_FOLDERS and not _ignore.is_ignored(f"{path}/", ignore_files):
-                    open_folders.append((f"{path}/", ignore_files))
-            elif not _ignore.is_ignored(path, ignore_files):
+                if entry.name not in _ignore.CACHE_FOLDERS and is_wanted:
+                    open_folders.append((f"{path}/", ignore_files, shipped))
+            elif is_wanted:
                 reason = _reason_not_to_open(entry, root.folder)
                 if reason is None:
                     yield path

@@ -1,0 +1,81 @@
+"""Files that belong to a tree whatever its ignore files say: what git tracks, and what a Python package shipped.
+
+Git never ignores a file that it tracks. An unpacked source distribution has no git any more, but keeps both the
+`.gitignore` and the list of what was packed: *.egg-info/SOURCES.txt.
+"""
+
+import os
+import posixpath
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+_GIT = ".git"
+_PACKAGE_FOLDER_SUFFIX = ".egg-info"
+_PACKAGE_LIST = "SOURCES.txt"
+_GIT_TIMEOUT_S = 20
+# A repository's own configuration must not start programs while it is only being listed.
+_GIT_COMMAND = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached")
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedFiles:
+    """Paths below `folder` ("" or ending in "/"), and the folders that lead to them, each relative to the root."""
+
+    files: frozenset[str]
+    folders: frozenset[str]
+
+
+def shipped_files(root_folder: str, folder: str, names: Iterable[str]) -> ShippedFiles | None:
+    """Return what belongs to the tree that begins at `folder`, or None when no tree begins there."""
+    names = set(names)
+    here = os.path.join(root_folder, folder)
+    listed: Sequence[str] = ()
+    if _GIT in names or (not folder and _is_below_git(here)):
+        listed = _tracked_by_git(here)
+    else:
+        for name in sorted(names):
+            if name.endswith(_PACKAGE_FOLDER_SUFFIX):
+                listed = (*listed, *_listed_in(os.path.join(here, name, _PACKAGE_LIST)))
+    if not listed:
+        return None
+    files = frozenset(folder + path for path in listed)
+    folders: set[str] = set()
+    for path in files:
+        parent = posixpath.dirname(path)
+        while parent and f"{parent}/" not in folders:
+            folders.add(f"{parent}/")
+            parent = posixpath.dirname(parent)
+    return ShippedFiles(files, frozenset(folders))
+
+
+def is_shipped(path: str, shipped: Sequence[ShippedFiles]) -> bool:
+    """Tell whether a file, or a folder (ending in "/") on the way to one, belongs to its tree."""
+    return any(path in each.folders if path.endswith("/") else path in each.files for each in shipped)
+
+
+def _is_below_git(folder: str) -> bool:
+    parent = os.path.dirname(folder.rstrip(os.sep))
+    while parent and not os.path.lexists(os.path.join(parent, _GIT)):
+        if parent == os.path.dirname(parent):
+            return False
+        parent = os.path.dirname(parent)
+    return bool(parent)
+
+
+def _tracked_by_git(folder: str) -> Sequence[str]:
+    try:
+        listing = subprocess.run(
+            _GIT_COMMAND, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=_GIT_TIMEOUT_S, check=True
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ()  # no git here, or not a repository that it will read: the ignore files alone decide
+    return [path.decode("utf-8", "surrogateescape") for path in listing.split(b"\0") if path]
+
+
+def _listed_in(path: str) -> Sequence[str]:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return [line.strip().replace("\\", "/") for line in file if line.strip()]
+    except OSError:
+        return ()
