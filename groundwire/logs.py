@@ -5,7 +5,6 @@ import sys
 
 import structlog
 
-
 # A traceback's local variables hold what callers sent; they stay out of logs.
 _TRACEBACKS = structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False))
 

@@ -50,10 +50,11 @@ async def serve(settings: ServerSettings) -> None:
         ttl_s=settings.answer_ttl_s,
     )
     searching = Searching(catalog, encoder)
+    answering = Answering(searching.retrieve, queue, settings)
     server = ApiServer(
         settings,
         RetrievalServicer(searching, settings),
-        AnswerServicer(Answering(searching.retrieve, queue, settings), settings),
+        AnswerServicer(answering, settings),
         CorpusServicer(catalog, encoder_label, settings),  # type: ignore[abstract]  # as EvaluationServicer
         AdminServicer(settings, queue),
     )
@@ -72,6 +73,7 @@ async def serve(settings: ServerSettings) -> None:
     reaper.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await reaper
+    await answering.close()
     await queue.close()
     searching.close()
     await catalog.close()

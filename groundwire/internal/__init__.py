@@ -1,0 +1,1 @@
+"""Messages between server and workers; callers never see them."""

@@ -445,7 +445,7 @@ class AttachAnswerRequest(_message.Message):
     request_id: _builtins.str
     """The job."""
     after_sequence: _builtins.int
-    """Only events after this number are sent. Default 0: all of them."""
+    """Only events after this number are sent, and the terminal message always. Default 0: all of them."""
     def __init__(
         self,
         *,

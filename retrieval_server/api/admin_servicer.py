@@ -1,5 +1,4 @@
 """AdminService over the wire: what the server and its queue are doing."""
-# ruff: noqa: N802, ARG002 - the contract names the methods and their arguments
 
 import re
 import time

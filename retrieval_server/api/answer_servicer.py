@@ -1,5 +1,4 @@
 """AnswerService over the wire."""
-# ruff: noqa: N802, ARG002 - the contract names the methods and their arguments
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing

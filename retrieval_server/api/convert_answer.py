@@ -5,7 +5,7 @@ import re
 import uuid
 
 from groundwire.v1 import answer_pb2, answer_service_pb2, error_pb2, retrieval_service_pb2
-from retrieval_server.api.convert import passage_to_pb, retrieve_query, skipped_reason_to_pb
+from retrieval_server.api.convert import retrieve_query, skipped_reason_to_pb
 from retrieval_server.api.status import item_status
 from retrieval_server.errors import FieldError, InvalidRequest, NotServed
 from retrieval_server.generation.answer_model import (
@@ -23,6 +23,7 @@ from retrieval_server.generation.answer_model import (
     Result,
     Retrieved,
 )
+from retrieval_server.passage_message import passage_to_pb
 from retrieval_server.settings import ServerSettings
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -7,13 +7,13 @@ from typing import Any
 import grpc
 
 from groundwire.v1 import collection_pb2, corpus_service_pb2, corpus_service_pb2_grpc, document_pb2, error_pb2
-from retrieval_server.api.convert import kind_to_pb
 from retrieval_server.api.paging import page_of
 from retrieval_server.api.sync_stream import SyncStream
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.open_collection import OpenCollection
 from retrieval_server.corpus.reader import StoredDocument
 from retrieval_server.errors import FieldError, InvalidRequest, NotFound
+from retrieval_server.passage_message import kind_to_pb
 from retrieval_server.settings import ServerSettings
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -27,28 +27,25 @@ class CorpusServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         self._encoder_label = encoder_label
         self._settings = settings
 
-    async def ListCollections(  # noqa: N802
+    async def ListCollections(
         self, request: corpus_service_pb2.ListCollectionsRequest, context: Context
     ) -> corpus_service_pb2.ListCollectionsResponse:
         """List the collections by name."""
-        del context
         page, token = page_of(self._catalog.names(), request.page_size, request.page_token)
         collections = [_collection(self._catalog.get(name)) for name in page]
         return corpus_service_pb2.ListCollectionsResponse(collections=collections, next_page_token=token)
 
-    async def GetCollection(  # noqa: N802
+    async def GetCollection(
         self, request: corpus_service_pb2.GetCollectionRequest, context: Context
     ) -> corpus_service_pb2.GetCollectionResponse:
         """Return one collection."""
-        del context
         opened = self._catalog.get(request.name, "name")
         return corpus_service_pb2.GetCollectionResponse(collection=_collection(opened))
 
-    async def GetCorpusStats(  # noqa: N802
+    async def GetCorpusStats(
         self, request: corpus_service_pb2.GetCorpusStatsRequest, context: Context
     ) -> corpus_service_pb2.GetCorpusStatsResponse:
         """Count what a collection holds."""
-        del context
         opened = self._catalog.get(request.collection)
         counts = await asyncio.to_thread(opened.collection.reader.counts)
         view = opened.collection.current_view
@@ -74,11 +71,10 @@ class CorpusServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         )
         return corpus_service_pb2.GetCorpusStatsResponse(stats=stats)
 
-    async def GetDocument(  # noqa: N802
+    async def GetDocument(
         self, request: corpus_service_pb2.GetDocumentRequest, context: Context
     ) -> corpus_service_pb2.GetDocumentResponse:
         """Return one document."""
-        del context
         opened = self._catalog.get(request.collection)
         selector = request.WhichOneof("selector")
         if selector is None:
@@ -90,11 +86,10 @@ class CorpusServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
             raise NotFound(error_pb2.ERROR_REASON_DOCUMENT_NOT_FOUND, f"no document {name!r}", metadata={"path": name})
         return corpus_service_pb2.GetDocumentResponse(document=_document(found, include_text=request.include_text))
 
-    async def SyncDocuments(  # noqa: N802
+    async def SyncDocuments(
         self, request_iterator: AsyncIterator[corpus_service_pb2.SyncDocumentsRequest], context: Context
     ) -> AsyncIterator[corpus_service_pb2.SyncDocumentsResponse]:
         """Bring a source up to date."""
-        del context
         async for response in SyncStream(self._catalog, self._settings).run(request_iterator):
             yield response
 

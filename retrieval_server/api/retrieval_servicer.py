@@ -24,18 +24,16 @@ class RetrievalServicer(retrieval_service_pb2_grpc.RetrievalServiceServicer):
         self._searching = searching
         self._settings = settings
 
-    async def Retrieve(  # noqa: N802
+    async def Retrieve(
         self, request: retrieval_service_pb2.RetrieveRequest, context: Context
     ) -> retrieval_service_pb2.RetrieveResponse:
         """Answer one query."""
-        del context
         return retrieve_response(await self._searching.retrieve(retrieve_query(request, self._settings)))
 
-    async def BatchRetrieve(  # noqa: N802
+    async def BatchRetrieve(
         self, request_iterator: AsyncIterator[retrieval_service_pb2.BatchRetrieveRequest], context: Context
     ) -> AsyncIterator[retrieval_service_pb2.BatchRetrieveResponse]:
         """Answer many, reading no further ahead than the limit on what is in flight."""
-        del context
         config = await _first_config(request_iterator)
         in_order = config.order == retrieval_service_pb2.BATCH_ORDER_AS_SENT
         running: list[_Finished] = []

@@ -25,10 +25,11 @@ from retrieval_server.generation.answer_model import (
     Retrieved,
 )
 from retrieval_server.generation.direct_answers import extractive_events, skipped_events
-from retrieval_server.generation.job_messages import job_message, job_passage_count, passage_message, retrieved_message
+from retrieval_server.generation.job_messages import job_message, job_passage_count, retrieved_message
 from retrieval_server.generation.kept_answers import KeptAnswers
 from retrieval_server.generation.packing import PackedPrompt, pack_prompt
 from retrieval_server.model import RetrieveQuery, RetrieveResult, SkippedReason
+from retrieval_server.passage_message import passage_to_pb
 from retrieval_server.settings import ServerSettings
 
 # The passages are one part of a message whose rest is the answer with its citations.
@@ -116,7 +117,7 @@ class Answering:
         budget_tokens = (
             options.max_prompt_tokens or self._settings.prompt_context_tokens - options.max_completion_tokens
         )
-        return pack_prompt(question.retrieve.query, [*map(passage_message, found.passages)], budget_tokens)
+        return pack_prompt(question.retrieve.query, [*map(passage_to_pb, found.passages)], budget_tokens)
 
     async def close(self) -> None:
         """Wait for the cancellations that callers who went away have left behind."""

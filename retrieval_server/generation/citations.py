@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from retrieval_server.generation.answer_model import Citation, SentenceSupport
-from retrieval_server.generation.claims import MARKER, Claims, HeldWords
+from retrieval_server.generation.claims import MARKER, Claims, HeldWords, are_held
 from retrieval_server.generation.evidence import Evidence, Window, content_terms
 from retrieval_server.generation.sentences import split_sentences
 from retrieval_server.model import Passage
@@ -36,17 +36,19 @@ class CheckedAnswer:
 def check_answer(text: str, passages: Sequence[Passage], left_out: Collection[int] = ()) -> CheckedAnswer:
     """Find for each sentence the lines of `passages` that back it; those in `left_out`, by index, do not count.
 
-    A sentence is supported when each of its identifiers and numbers stands in some passage and the cited lines hold
-    enough of its terms. The answer is acceptable when a third of it is supported and it does not go in circles. The
+    A sentence is supported when the cited lines hold enough of its terms and each of its identifiers and numbers stands
+    in a cited passage. The answer is acceptable when a third of it is supported and it does not go in circles. The
     verdict depends on the arguments alone.
     """
     evidence = Evidence(passages, left_out)
-    held = HeldWords(passage for index, passage in enumerate(passages) if index not in left_out)
+    held = [HeldWords(passage) for passage in passages]
     citations: list[Citation] = []
     sentences: list[SentenceSupport] = []
     for start, end in split_sentences(text):
         sentence = text[start:end]
-        windows = _backing(sentence, evidence, len(passages), left_out) if held.holds(Claims(sentence)) else []
+        windows = _backing(sentence, evidence, len(passages), left_out)
+        if not are_held(Claims(sentence), (held[window.passage_index] for window in windows)):
+            windows = []
         indexes = tuple(_index_of(citations, cite(passages[w.passage_index], w)) for w in windows)
         sentences.append(SentenceSupport(start, end, bool(indexes), tuple(dict.fromkeys(indexes))))
     sentence_chars = sum(sentence.end_char - sentence.start_char for sentence in sentences)
@@ -72,7 +74,7 @@ def _backing(sentence: str, evidence: Evidence, passage_count: int, left_out: Co
     """Return the windows that together hold enough of the sentence, best first; none when nothing does."""
     terms = evidence.checkable(content_terms(MARKER.sub(" ", sentence)))
     total = evidence.weight(terms)
-    if len(terms) < _MIN_SENTENCE_TERMS:
+    if len(terms) < _MIN_SENTENCE_TERMS or sentence.endswith("?"):  # a question states nothing
         return []
     marked = _marked_passages(sentence, passage_count) - set(left_out)
     first = evidence.best_window(terms, marked) if marked else None

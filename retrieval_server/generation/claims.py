@@ -31,22 +31,24 @@ class Claims:
 
 
 class HeldWords:
-    """Every word and number of some passages, with those of their paths and breadcrumbs, which a model may repeat."""
+    """Every word and number of a passage, with those of its path and breadcrumbs, which a model may repeat."""
 
-    def __init__(self, passages: Iterable[Passage]) -> None:
-        words: set[str] = set()
-        numbers: set[str] = set()
-        for passage in passages:
-            for text in (passage.text, passage.path, *passage.breadcrumbs):
-                words.update(word.casefold() for word in _WORD.findall(text))
-                words.update(compound.casefold() for compound in _COMPOUND.findall(text))
-                numbers.update(_numbers(text))
-        self._words = words
-        self._numbers = numbers
+    def __init__(self, passage: Passage) -> None:
+        self.words: set[str] = set()
+        self.numbers: set[str] = set()
+        for text in (passage.text, passage.path, *passage.breadcrumbs):
+            self.words.update(word.casefold() for word in _WORD.findall(text))
+            self.words.update(compound.casefold() for compound in _COMPOUND.findall(text))
+            self.numbers.update(_numbers(text))
 
-    def holds(self, claims: Claims) -> bool:
-        """Return whether each claim stands in some passage."""
-        return claims.words <= self._words and claims.numbers <= self._numbers
+
+def are_held(claims: Claims, passages: Iterable[HeldWords]) -> bool:
+    """Return whether each claim stands in some of the passages."""
+    missing_words, missing_numbers = claims.words, claims.numbers
+    for held in passages:
+        missing_words -= held.words
+        missing_numbers -= held.numbers
+    return not missing_words and not missing_numbers
 
 
 def _numbers(text: str) -> Iterable[str]:

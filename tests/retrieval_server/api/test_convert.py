@@ -4,9 +4,10 @@ import pytest
 from google.protobuf import descriptor
 
 from groundwire.v1 import error_pb2, filter_pb2, passage_pb2, retrieval_service_pb2
-from retrieval_server.api.convert import passage_from_pb, passage_to_pb, retrieve_query
+from retrieval_server.api.convert import retrieve_query
 from retrieval_server.errors import InvalidRequest, NotServed
 from retrieval_server.model import ContentKind, FusionConstants, ListScore, Passage, Prior
+from retrieval_server.passage_message import passage_from_pb, passage_to_pb
 from retrieval_server.settings import ServerSettings
 
 SETTINGS = ServerSettings(max_query_bytes=100)

@@ -63,6 +63,8 @@ def test_code_is_cited_by_the_lines_that_say_it() -> None:
         "Bananas ripen faster beside apples in paper bags.",
         "Yes.",
         "The timeout",
+        "Is the default request timeout 30 seconds?",
+        "The default request timeout is 30 seconds, set with request_timeout_s in the settings file, a `float`.",
         "The default request timeout is set with `--request-timeout`.",
         "The default request timeout is set with --timeout-settings",
         "The default request timeout is set with `request-settings`.",

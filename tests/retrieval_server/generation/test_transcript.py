@@ -11,11 +11,10 @@ from retrieval_server.generation.answer_model import AnswerState, Delta, Event, 
 from retrieval_server.generation.job_messages import (
     MAX_JOB_CHARS,
     job_passage_count,
-    passage_from_message,
-    passage_message,
 )
 from retrieval_server.generation.transcript import Transcript
 from retrieval_server.model import ContentKind, ListScore, Passage, Prior
+from retrieval_server.passage_message import passage_from_pb, passage_to_pb
 from tests.retrieval_server.generation.documents import whole
 
 PASSAGES = (whole("The default timeout is 30 seconds.\n"), whole("Retries: at most 5.\n", path="b.md"))
@@ -23,7 +22,7 @@ PASSAGES = (whole("The default timeout is 30 seconds.\n"), whole("Retries: at mo
 
 def retrieved(fallback: answer_pb2.AnswerFallback.ValueType, *passages: Passage) -> job_pb2.JobRetrieved:
     return job_pb2.JobRetrieved(
-        request_id="q", passages=map(passage_message, passages or PASSAGES), fallback=fallback, question="timeout?"
+        request_id="q", passages=map(passage_to_pb, passages or PASSAGES), fallback=fallback, question="timeout?"
     )
 
 
@@ -122,4 +121,4 @@ def test_every_field_of_a_passage_crosses_the_queue() -> None:
         list_scores=(ListScore("bm25", 1, 2.5, 0.25, ("b",)),),
         priors=(Prior("test_source", 0.5),),
     )
-    assert passage_from_message(passage_message(passage)) == passage
+    assert passage_from_pb(passage_to_pb(passage)) == passage
