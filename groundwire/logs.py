@@ -14,6 +14,7 @@ def configure_logs(process: str, level: str = "INFO") -> None:
 
     `process` stands on every line. Events are nouns with fields, never sentences with numbers in them.
     """
+
     def name_process(_: object, __: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
         event["process"] = process
         return event

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from retrieval_server.corpus.decode import DecodedText, decode
 from retrieval_server.engine.chunkers import Chunk, LineIndex, chunk_text
-from retrieval_server.engine.languages import language_of
+from retrieval_server.engine.languages import is_prose, language_of
 from retrieval_server.engine.lexical import index_terms
 from retrieval_server.model import ContentKind
 
@@ -81,6 +81,8 @@ def parse_document(relative_path: str, data: bytes, limits: ParseLimits) -> Pars
         return SkippedFile(relative_path, f"a line of {longest:,} characters, more than {limits.max_line_chars:,}")
     text = decoded.text
     language, kind = language_of(relative_path)
+    if language == "text" and not is_prose(text):
+        kind = ContentKind.DATA
     chunks = tuple(
         ParsedChunk(span, body, index_terms(relative_path, span.breadcrumbs, span.names, body))
         for span in chunk_text(text, lines, language, limits.max_chunk_chars)

@@ -1,5 +1,6 @@
 """Language and kind of a document, by its name."""
 
+from itertools import islice
 from pathlib import PurePosixPath
 
 from retrieval_server.model import ContentKind
@@ -57,6 +58,10 @@ _BY_NAME = {
     "jenkinsfile": ("groovy", ContentKind.CODE),
     "requirements.txt": ("text", ContentKind.DATA),
 }
+# A line of prose has at least so many words, and prose has at least such a share of these lines.
+_SENTENCE_WORDS = 4
+_PROSE_SHARE = 0.3
+_JUDGED_LINES = 500
 _BY_SUFFIX = {
     suffix: (language, kind)
     for table, kind in ((_CODE, ContentKind.CODE), (_DOCS, ContentKind.DOCS), (_DATA, ContentKind.DATA))
@@ -72,3 +77,10 @@ def language_of(path: str) -> tuple[str, ContentKind]:
     if found is None and name.startswith(("dockerfile", "makefile")):
         found = _BY_NAME[name[:10] if name.startswith("dockerfile") else "makefile"]
     return found or ("text", ContentKind.DOCS)
+
+
+def is_prose(text: str) -> bool:
+    """Tell whether plain text reads as sentences: lists of paths, pins and words are data, whatever their ending."""
+    lines = list(islice((line for line in text.splitlines() if line.strip()), _JUDGED_LINES))
+    worded = sum(1 for line in lines if len(line.split()) >= _SENTENCE_WORDS)
+    return worded >= len(lines) * _PROSE_SHARE

@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 
 from groundwire.internal.v1 import job_pb2
 from groundwire.queue.connection import Backoff
-from groundwire.queue.ending import EXPIRED, EndAttempt, Ending
+from groundwire.queue.ending import EXPIRED, WHATEVER_NONCE, EndAttempt, Ending
 from groundwire.queue.events import decode_event
 from groundwire.queue.keys import PartitionKeys
 from groundwire.v1 import error_pb2
@@ -93,21 +93,24 @@ class JobFollower:
     async def _look(self) -> bool:
         """Return whether the job that is followed is there still; end it when its time is over."""
         now_s, now_us = await self._redis.time()
-        incarnation, state, sequence, deadline_ms, nonce = await self._redis.hmget(
+        stored = await self._redis.hmget(
             self._keys.job(self._job_id), ["incarnation", "state", "sequence", "deadline_ms", "nonce"]
         )
+        incarnation, state, sequence, deadline_ms, nonce = cast("list[bytes | None]", stored)
         if state is None or self._incarnation not in (None, incarnation):
             return False
         self._incarnation = incarnation
         if state == b"ended":
             # At least the end is told, also to who has seen it before.
-            self._sequence = min(self._sequence, int(sequence) - 1)
+            self._sequence = min(self._sequence, int(sequence or 1) - 1)
             await self._keep()
             return True
-        overdue_s = now_s + now_us / 1e6 - int(deadline_ms) / 1000
+        overdue_s = now_s + now_us / 1e6 - int(deadline_ms or 0) / 1000
         self._give_up_s = time.monotonic() - overdue_s + DEADLINE_GRACE_S
         if overdue_s > DEADLINE_GRACE_S:
-            await EndAttempt(self._keys, self._job_id, EXPIRED, expected_nonce=nonce).send(self._redis)
+            await EndAttempt(self._keys, self._job_id, EXPIRED, expected_nonce=nonce or WHATEVER_NONCE).send(
+                self._redis
+            )
         return True
 
     async def _read(self) -> list[job_pb2.JobEvent]:

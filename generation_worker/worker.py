@@ -1,0 +1,136 @@
+"""The worker at work: its loops, its sign of life, and how it stops."""
+
+import asyncio
+import signal
+import time
+from contextlib import suppress
+
+import structlog
+from google.protobuf.timestamp_pb2 import Timestamp
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from generation_worker.consumer import BLOCK_S, Consumer
+from generation_worker.engine.protocol import Engine
+from generation_worker.job_runner import JobRunner
+from generation_worker.settings import WorkerSettings
+from groundwire.internal.v1 import job_pb2
+from groundwire.queue.connection import Backoff, connect
+from groundwire.queue.liveness import report_alive, report_gone
+
+log = structlog.get_logger()
+
+SIGN_OF_LIFE_S = 1.0
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_FAREWELL_TIMEOUT_S = 3.0
+
+
+async def run_worker(settings: WorkerSettings, engine: Engine) -> None:
+    """Take and run jobs until SIGTERM or SIGINT; then finish the one in hand, or hand it back when it takes too long.
+
+    A second signal hands it back at once. Redis may come and go meanwhile.
+
+    Raises:
+        RedisUrlError: the address of Redis can never work.
+    """
+    redis = connect(settings.redis_url)
+    blocking_redis = connect(settings.redis_url, block_s=BLOCK_S)
+    try:
+        await Worker(settings, engine, redis, blocking_redis).run()
+    finally:
+        await redis.aclose()
+        await blocking_redis.aclose()
+
+
+class Worker:
+    """One process's worker."""
+
+    def __init__(self, settings: WorkerSettings, engine: Engine, redis: Redis, blocking_redis: Redis) -> None:
+        self._worker_id = settings.worker_id
+        self._drain_timeout_s = settings.worker_drain_timeout_s
+        self._redis = redis
+        self._consumer = Consumer(
+            redis,
+            blocking_redis,
+            settings.queue_partition_count,
+            worker_id=settings.worker_id,
+            lease_s=settings.lease_s,
+        )
+        self._runner = JobRunner(engine, settings.worker_id)
+        self._record = job_pb2.WorkerRecord(
+            model=engine.model,
+            context_tokens=engine.context_tokens,
+            started_time=Timestamp(seconds=int(time.time())),
+        )
+        self._stopping = asyncio.Event()
+        self._hand_back = asyncio.Event()
+
+    async def run(self) -> None:
+        """See run_worker."""
+        loop = asyncio.get_running_loop()
+        for stop_signal in _STOP_SIGNALS:
+            loop.add_signal_handler(stop_signal, self._on_stop_signal)
+        presence = asyncio.create_task(self._stay_known())
+        work = asyncio.create_task(self._work())
+        stop = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait((presence, work, stop), return_when=asyncio.FIRST_COMPLETED)
+            if self._stopping.is_set():
+                await self._drain(work)
+            for ended in (presence, work):
+                if ended.done():
+                    ended.result()  # a fault of ours: to be seen, and the process to be started anew
+        finally:
+            for task in (presence, work, stop):
+                task.cancel()
+            await asyncio.gather(presence, work, stop, return_exceptions=True)
+            self._runner.close()
+            with suppress(RedisError, TimeoutError):
+                async with asyncio.timeout(_FAREWELL_TIMEOUT_S):
+                    await report_gone(self._redis, self._worker_id)
+                    await self._consumer.forget_consumers(own=True)
+            log.info("worker stopped", worker_id=self._worker_id)
+
+    def _on_stop_signal(self) -> None:
+        if self._stopping.is_set():
+            self._hand_back.set()
+        self._stopping.set()
+
+    async def _drain(self, work: asyncio.Task[None]) -> None:
+        log.info("worker draining", drain_timeout_s=self._drain_timeout_s)
+        done, _ = await asyncio.wait((work,), timeout=self._drain_timeout_s)
+        if not done:
+            self._hand_back.set()
+            await asyncio.wait((work,), timeout=_FAREWELL_TIMEOUT_S)
+
+    async def _work(self) -> None:
+        backoff = Backoff()
+        while not self._stopping.is_set():
+            try:
+                job = await self._consumer.next_job()
+            except RedisError as error:
+                delay_s = backoff.next_s()
+                log.warning("queue unreachable", error=str(error), failure_count=backoff.failures)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), delay_s)
+                continue
+            backoff.reset()
+            if job is None:
+                continue
+            if self._stopping.is_set():
+                await job.hand_back()
+            else:
+                await self._runner.run(job, self._hand_back)
+
+    async def _stay_known(self) -> None:
+        is_known = False
+        while True:
+            try:
+                await report_alive(self._redis, self._worker_id, self._record)
+                if not is_known:
+                    await self._consumer.forget_consumers(own=False)
+                    log.info("worker ready", worker_id=self._worker_id, model=self._record.model)
+                    is_known = True
+            except RedisError as error:
+                log.debug("sign of life not given", error=str(error))
+            await asyncio.sleep(SIGN_OF_LIFE_S)

@@ -1,0 +1,23 @@
+-- Put before every script of a job. All keys carry the partition's hash tag, so a script stays in one Cluster slot.
+local JOB, EVENTS, JOBS, WAITING, RUNNING, DEAD = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local GROUP = 'workers'
+
+-- Redis's own clock: workers' clocks are never compared.
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function add_event(sequence, event, text)
+  redis.call('XADD', EVENTS, string.format('%d-0', sequence), 'incarnation', redis.call('HGET', JOB, 'incarnation'),
+    'event', event, 'text', text)
+  redis.call('HSET', JOB, 'sequence', sequence)
+end
+
+-- Only what was delivered may be deleted: a hole after the group's position turns its lag into nil, which autoscalers
+-- read as idle. XACK says whether it was; what was not stays, and the worker that gets it drops it.
+local function forget_entry(entry)
+  if redis.call('XACK', JOBS, GROUP, entry) == 1 then
+    redis.call('XDEL', JOBS, entry)
+  end
+end

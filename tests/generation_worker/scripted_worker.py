@@ -1,0 +1,13 @@
+"""The real worker process around the scripted engine: `python -m tests.generation_worker.scripted_worker`."""
+
+import asyncio
+
+from generation_worker.settings import WorkerSettings
+from generation_worker.worker import run_worker
+from groundwire.logs import configure_logs
+from tests.generation_worker.scripted_engine import ScriptedEngine
+
+if __name__ == "__main__":
+    settings = WorkerSettings()
+    configure_logs("generation-worker", settings.log_level)
+    asyncio.run(run_worker(settings, ScriptedEngine()))
