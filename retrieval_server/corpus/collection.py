@@ -137,9 +137,9 @@ class Collection:
             ) from error
         return committed.generation
 
-    def chunks_to_embed(self, limit: int) -> list[ChunkToEmbed]:
-        """Return living chunks without vectors."""
-        return self._store.chunks_to_embed(limit)
+    def chunks_to_embed(self, after_chunk_id: int, limit: int) -> list[ChunkToEmbed]:
+        """Return living chunks without vectors, by chunk id."""
+        return self._store.chunks_to_embed(after_chunk_id, limit)
 
     def known_vectors(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
         """Return the stored vectors among `keys`."""

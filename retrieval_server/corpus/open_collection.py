@@ -91,19 +91,31 @@ class OpenCollection:
                 self._changed.set()
 
     async def _embed_all(self) -> None:
-        if self._encoder is None:
+        if self._encoder is None or not await self._on_writer(self.collection.chunks_to_embed, 0, 1):
             return
-        embedded_any = False
-        while chunks := await self._on_writer(self.collection.chunks_to_embed, _EMBEDDED_PER_STEP_CHUNKS):
-            # Encoding runs beside the writer thread, so that a sync never waits for it.
-            windows = await asyncio.to_thread(embed_chunks, chunks, self._encoder, self._known_vectors)
-            by_chunk = {chunk.chunk_id: found for chunk, found in zip(chunks, windows, strict=True)}
-            await self._on_writer(self.collection.store_vectors, by_chunk)
-            embedded_any = True
-        if embedded_any:
-            await self._on_writer(self.collection.refresh_dense)
-            view = self.collection.current_view
-            _log.info("vectors complete", collection=self.collection.name, chunk_count=view.embedded_chunk_count)
+        position = 0
+        taking = asyncio.Lock()
+
+        async def embed_some(encoder: Encoder) -> None:
+            nonlocal position
+            while True:
+                async with taking:
+                    chunks = await self._on_writer(self.collection.chunks_to_embed, position, _EMBEDDED_PER_STEP_CHUNKS)
+                    if not chunks:
+                        return
+                    position = chunks[-1].chunk_id
+                # Encoding runs beside the writer thread, so that a sync never waits for it.
+                windows = await asyncio.to_thread(embed_chunks, chunks, encoder, self._known_vectors)
+                by_chunk = {chunk.chunk_id: found for chunk, found in zip(chunks, windows, strict=True)}
+                await self._on_writer(self.collection.store_vectors, by_chunk)
+
+        # Two at a time: one makes texts and stores vectors while the other keeps the encoder busy.
+        async with asyncio.TaskGroup() as group:
+            for _ in range(2):
+                group.create_task(embed_some(self._encoder))
+        await self._on_writer(self.collection.refresh_dense)
+        view = self.collection.current_view
+        _log.info("vectors complete", collection=self.collection.name, chunk_count=view.embedded_chunk_count)
 
     async def _compact(self) -> None:
         if not await self._on_writer(self.collection.needs_compaction):

@@ -142,13 +142,14 @@ class CorpusStore:
                 found[key] = np.frombuffer(row[0], dtype=np.float32)
         return found
 
-    def chunks_to_embed(self, limit: int) -> list[ChunkToEmbed]:
-        """Return living chunks without vectors, oldest first."""
+    def chunks_to_embed(self, after_chunk_id: int, limit: int) -> list[ChunkToEmbed]:
+        """Return living chunks without vectors, oldest first, from behind `after_chunk_id`."""
         rows = self._connection.execute(
             """SELECT c.chunk_id, d.kind, d.relative_path, c.breadcrumbs, c.text
                FROM chunks c JOIN documents d USING (document_row)
-               WHERE c.embeddable AND NOT c.embedded AND d.died_generation IS NULL ORDER BY c.chunk_id LIMIT ?""",
-            (limit,),
+               WHERE c.embeddable AND NOT c.embedded AND d.died_generation IS NULL AND c.chunk_id > ?
+               ORDER BY c.chunk_id LIMIT ?""",
+            (after_chunk_id, limit),
         )
         return [ChunkToEmbed(r[0], ContentKind(r[1]), r[2], tuple(json.loads(r[3])), r[4]) for r in rows]
 

@@ -10,7 +10,8 @@ from retrieval_server.model import ContentKind
 # 256 less [CLS] and [SEP].
 MAX_WINDOW_PIECES = 254
 _MAX_HEADER_PIECES = 64
-WINDOWS_VERSION = 2
+_MAX_OVERLAP_PIECES = 48
+WINDOWS_VERSION = 3
 
 CountPieces = Callable[[Sequence[str]], list[int]]
 
@@ -62,7 +63,7 @@ def _prose_windows(header: str, text: str, count_pieces: CountPieces) -> list[st
     for sentence, size in _sentences(text, room, count_pieces):
         if current and sum(sizes) + size > room:
             windows.append(_joined(header, current))
-            keeps_last = sizes[-1] + size <= room and len(current) > 1
+            keeps_last = sizes[-1] <= min(_MAX_OVERLAP_PIECES, room - size) and len(current) > 1
             current, sizes = (current[-1:], sizes[-1:]) if keeps_last else ([], [])
         current.append(sentence)
         sizes.append(size)

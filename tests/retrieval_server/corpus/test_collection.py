@@ -30,7 +30,7 @@ def open_collection(tmp_path: Path) -> Iterator[Opener]:
 
 
 def embed(collection: Collection, encoder: WordHashEncoder) -> None:
-    while chunks := collection.chunks_to_embed(10):
+    while chunks := collection.chunks_to_embed(0, 10):
         windows = embed_chunks(chunks, encoder, collection.known_vectors)
         collection.store_vectors({c.chunk_id: w for c, w in zip(chunks, windows, strict=True)})
     collection.refresh_dense()
@@ -160,7 +160,7 @@ def test_vectors_of_another_encoder_are_dropped_and_never_mixed(open_collection:
 def test_dense_takes_part_only_when_every_chunk_has_its_vectors(open_collection: Opener):
     collection, encoder = open_collection(), WordHashEncoder()
     collection.apply(change(*(parsed(f"f{i}.py", f"alpha{i} = 1") for i in range(12))))
-    chunks = collection.chunks_to_embed(5)
+    chunks = collection.chunks_to_embed(0, 5)
     windows = embed_chunks(chunks, encoder, collection.known_vectors)
     collection.store_vectors({c.chunk_id: w for c, w in zip(chunks, windows, strict=True)})
     collection.refresh_dense()

@@ -24,7 +24,7 @@ def collection(tmp_path: Path) -> Iterator[Collection]:
 
 def fill(collection: Collection, files: Mapping[str, str], max_chunk_chars: int = 2000) -> None:
     collection.apply(change(*(parsed(path, text, max_chunk_chars) for path, text in files.items())))
-    while chunks := collection.chunks_to_embed(50):
+    while chunks := collection.chunks_to_embed(0, 50):
         windows = embed_chunks(chunks, ENCODER, collection.known_vectors)
         collection.store_vectors({c.chunk_id: w for c, w in zip(chunks, windows, strict=True)})
     collection.refresh_dense()

@@ -29,12 +29,12 @@ def test_data_files_have_no_windows():
 
 
 def test_prose_windows_carry_name_and_headings_and_overlap_by_a_sentence():
-    text = " ".join(f"Sentence {i} {'word ' * 60}ends." for i in range(8))
+    text = " ".join(f"Sentence {i} {'word ' * 40}ends." for i in range(16))
     windows = window_texts(ContentKind.DOCS, "docs/guide.md", ["Guide", "Install"], text, count_words)
     assert len(windows) > 2
     assert all(window.startswith("guide.md > Guide > Install\n") for window in windows)
     assert windows[0].splitlines()[-1].split("ends. ")[-1] in windows[1]
-    for i in range(8):
+    for i in range(16):
         assert any(f"Sentence {i} " in window for window in windows)
 
 
