@@ -3,6 +3,7 @@
 Kept light: the processes that parse files in bulk import this module again.
 """
 
+import os
 import sys
 
 _EXIT_CANNOT_START = 2
@@ -11,6 +12,9 @@ _EXIT_CANNOT_START = 2
 def main() -> None:
     """Run the server; what keeps it from starting is one line on standard error and exit code 2."""
     import asyncio
+
+    # gRPC's core would write lines of its own, beside our one line and within our JSON. An operator's wish goes first.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
     from pydantic import ValidationError
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+import sys
 
 import structlog
 
@@ -24,6 +25,10 @@ from retrieval_server.settings import ServerSettings
 
 _log = structlog.get_logger()
 
+# Encoding threads need the interpreter for an instant between runs of a few milliseconds; at the default of 5 ms they
+# would wait longer for it than they work, and so would requests.
+_SWITCH_INTERVAL_S = 0.0005
+
 
 class CannotStart(Exception):
     """One line: what is wrong and how to mend it."""
@@ -31,6 +36,7 @@ class CannotStart(Exception):
 
 async def serve(settings: ServerSettings) -> None:
     """Serve until told to stop, then drain."""
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)

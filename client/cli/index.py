@@ -4,7 +4,6 @@ from __future__ import annotations  # the library's names in signatures would lo
 
 import os
 import threading
-import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import click
 import client
 from client.cli.invocation import Invocation, collection_option, shared_options
 from client.cli.output import counted, note, print_json, printable, progress_bar
+from client.cli.settling import wait_for_vectors
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -72,7 +72,7 @@ def index_command(
             bars.close()
         if not invocation.as_json:
             _tell(summary, dry_run=dry_run)
-        stats = _wait_for_vectors(server, collection) if wait and not dry_run else None
+        stats = wait_for_vectors(server, collection) if wait and not dry_run else None
     if invocation.as_json:
         print_json({"summary": summary, "stats": stats})
     elif stats is not None:
@@ -138,24 +138,3 @@ def _tell(summary: client.SyncSummary, *, dry_run: bool) -> None:
             f"searchable after {summary.elapsed_s:.1f} s: {counted(summary.chunk_count, 'passage')},"
             f" generation {summary.index_generation}"
         )
-
-
-def _wait_for_vectors(server: client.Client, collection: str) -> client.CorpusStats:
-    """Poll until every vector is there; fail when the server says that none are being computed."""
-    bar = None
-    try:
-        while True:
-            stats = server.corpus_stats(collection)
-            if stats.dense_coverage >= 1:
-                return stats
-            if stats.encoder_problem:
-                raise click.ClickException(f"vectors are not being computed: {stats.encoder_problem}")
-            if bar is None:
-                bar = progress_bar("vectors", total=stats.embeddable_chunk_count, unit=" passages")
-            if bar is not None:
-                bar.total, bar.n = stats.embeddable_chunk_count, stats.embedded_chunk_count
-                bar.refresh()
-            time.sleep(_POLL_S)
-    finally:
-        if bar is not None:
-            bar.close()

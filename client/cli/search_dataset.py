@@ -13,6 +13,7 @@ from client.cli.dataset_run import DatasetRun, result_path_of, tell_problems
 from client.cli.invocation import Invocation, collection_option, given_once, shared_options
 from client.cli.journal import Entry
 from client.cli.output import counted, note, print_json
+from client.cli.settling import wait_while_stale
 
 
 @click.command("search-dataset", short_help="Find the passages for every question of a dataset.")
@@ -46,7 +47,7 @@ def search_dataset_command(
         return entry(question, result.passages)
 
     with invocation.connect() as server:
-        stats = server.corpus_stats(collection)
+        stats = wait_while_stale(server, collection)
         before = (stats.collection.index_generation, stats.vector_epoch)
 
         def ask(texts: Sequence[str]) -> Iterator[client.RetrieveOutcome]:

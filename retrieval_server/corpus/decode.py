@@ -1,11 +1,15 @@
 """Bytes to the one stored text of a document."""
 
 import codecs
+import string
 from dataclasses import dataclass
 
 import charset_normalizer
 
 _SNIFFED_BYTES = 64 * 1024
+_FIRST_NON_ASCII = 0x80
+_ASCII_LETTERS = string.ascii_letters.encode()
+_WESTERN_SHARE = 0.25
 _BYTE_ORDER_MARKS = (
     # UTF-32 first: its little-endian mark begins with that of UTF-16.
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -28,7 +32,8 @@ class DecodedText:
 def decode(data: bytes) -> DecodedText | None:
     """Return the text of `data`, or None when it is binary.
 
-    A byte order mark decides; then UTF-8; then what charset-normalizer finds likely; then Latin-1, which always fits.
+    A byte order mark decides; then UTF-8; then Windows-1252 for mostly ASCII, and what charset-normalizer finds likely
+    for the rest; at last Latin-1, which always fits.
     """
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
@@ -43,14 +48,28 @@ def decode(data: bytes) -> DecodedText | None:
         return DecodedText(data.decode("utf-8"), "utf-8", had_byte_order_mark=False)
     except UnicodeDecodeError:
         pass
-    best = charset_normalizer.from_bytes(data[:_SNIFFED_BYTES]).best()
-    for encoding in (best.encoding, "latin-1") if best else ("latin-1",):
+    for encoding in _likely_encodings(data):
         try:
             text = data.decode(encoding)
         except (UnicodeDecodeError, LookupError):
             continue
         return None if _looks_binary(text) else DecodedText(text, encoding, had_byte_order_mark=False)
     return None
+
+
+def _likely_encodings(data: bytes) -> tuple[str, ...]:
+    """Return what to try, in order.
+
+    Western text is mostly ASCII with a few accents, too few for statistics to tell code pages apart; it is taken for
+    what nearly all of it is. Other scripts have enough letters above ASCII to be recognised by.
+    """
+    sample = data[:_SNIFFED_BYTES]
+    above_ascii = sum(byte >= _FIRST_NON_ASCII for byte in sample)
+    letters = above_ascii + sum(sample.count(byte) for byte in _ASCII_LETTERS)
+    if above_ascii <= letters * _WESTERN_SHARE:
+        return ("cp1252", "latin-1")
+    best = charset_normalizer.from_bytes(sample).best()
+    return (best.encoding, "latin-1") if best else ("cp1252", "latin-1")
 
 
 def _looks_binary(text: str) -> bool:

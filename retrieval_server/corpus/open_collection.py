@@ -27,7 +27,7 @@ _log = structlog.get_logger()
 EMBEDDED_AT_ONCE_CHUNKS = 48
 _EMBEDDED_PER_STEP_CHUNKS = 64
 # Edits tend to come in bursts; one fresh index serves them all.
-_COMPACTION_DELAY_S = 0.5
+_COMPACTION_DELAY_S = 0.2
 _RETRY_DELAY_S = 5.0
 
 

@@ -72,6 +72,7 @@ class MiniLmEncoder:
         self._session = _load_session(files)
         self.dimension: int = self._session.get_outputs()[0].shape[1]
         self._thread_count = thread_count
+        self._is_closing = False
         self._pool = ThreadPoolExecutor(thread_count, thread_name_prefix="encode", initializer=_lower_priority)
         # The longest input first: the arena then holds all that later ones need, and does not grow piecemeal.
         self._run([self._first_id] * MAX_PIECES)
@@ -94,7 +95,7 @@ class MiniLmEncoder:
 
         def take_turn(start: int) -> None:
             for index in range(start, min(start + _TEXTS_PER_TURN, len(texts))):
-                if should_stop is not None and should_stop():
+                if self._is_closing or (should_stop is not None and should_stop()):
                     raise EncodingStopped
                 vectors[index] = self._run(self._ids(texts[index]))
 
@@ -108,8 +109,12 @@ class MiniLmEncoder:
         return [len(encoding) for encoding in self._tokenizer.encode_batch_fast(clean, add_special_tokens=False)]
 
     def close(self) -> None:
-        """Stop the bulk threads; what they were given and have not begun is dropped."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        """Stop the bulk threads; whoever waits for vectors gets EncodingStopped.
+
+        Turns are not cancelled by the pool: `wait` is never told of futures that a shutdown cancels.
+        """
+        self._is_closing = True
+        self._pool.shutdown(wait=True)
 
     def _run_in_turns(self, take_turn: Callable[[int], None], turns: Iterator[int]) -> None:
         # One turn more than there are threads: none of them idles, and another call's turns come up soon.
@@ -117,7 +122,7 @@ class MiniLmEncoder:
         try:
             while True:
                 for start in turns:
-                    pending.add(self._pool.submit(take_turn, start))
+                    pending.add(self._submit(take_turn, start))
                     if len(pending) > self._thread_count:
                         break
                 if not pending:
@@ -129,6 +134,12 @@ class MiniLmEncoder:
             for future in pending:
                 future.cancel()
             wait(pending)
+
+    def _submit(self, take_turn: Callable[[int], None], start: int) -> Future[None]:
+        try:
+            return self._pool.submit(take_turn, start)
+        except RuntimeError as error:  # the pool's way to say that it was shut down
+            raise EncodingStopped from error
 
     def _ids(self, text: str) -> list[int]:
         encoding = self._tokenizer.encode(_without_surrogates(text), add_special_tokens=False)

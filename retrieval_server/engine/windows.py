@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from retrieval_server.engine.analyser import identifier_parts
 from retrieval_server.engine.stop_words import STOP_WORDS
@@ -11,7 +12,9 @@ from retrieval_server.model import ContentKind
 MAX_WINDOW_PIECES = 254
 _MAX_HEADER_PIECES = 64
 _MAX_OVERLAP_PIECES = 48
-WINDOWS_VERSION = 3
+# The first parts name what a chunk is about; the last of a long one mostly cost time.
+_MAX_SKELETON_PARTS = 80
+WINDOWS_VERSION = 4
 
 CountPieces = Callable[[Sequence[str]], list[int]]
 
@@ -46,10 +49,11 @@ def window_texts(
 
 
 def _skeleton(file_name: str, breadcrumbs: Sequence[str], text: str) -> str:
-    """Identifiers and words in parts, each once, by first appearance; function words and keywords carry little."""
+    """Identifiers and words in parts, each once, by first appearance, without what says little."""
     words = _WORD.findall(" ".join((file_name, *breadcrumbs, text)))
     parts = (part for word in words for part in identifier_parts(word))
-    return " ".join(dict.fromkeys(part for part in parts if part not in _LEFT_OUT and len(part) > 1))
+    telling = (part for part in parts if part not in _LEFT_OUT and len(part) > 1 and not part.isdecimal())
+    return " ".join(islice(dict.fromkeys(telling), _MAX_SKELETON_PARTS))
 
 
 def _prose_windows(header: str, text: str, count_pieces: CountPieces) -> list[str]:

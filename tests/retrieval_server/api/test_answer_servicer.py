@@ -19,8 +19,8 @@ from retrieval_server.errors import Unavailable
 from retrieval_server.generation.answer_jobs import answer_job_id
 from retrieval_server.generation.answering import Answering
 from retrieval_server.settings import ServerSettings
+from tests.retrieval_server.generation.answering.support import BAD, GOOD, Corpus
 from tests.retrieval_server.generation.fake_queue import FakeQueue
-from tests.retrieval_server.generation.test_answering import BAD, GOOD, Corpus
 
 SETTINGS = ServerSettings(max_batch_in_flight=4)
 ASKED = retrieval_service_pb2.RetrieveRequest(query="What is the default request timeout?")
@@ -33,13 +33,8 @@ def queue() -> FakeQueue:
 
 
 @pytest.fixture
-def corpus() -> Corpus:
-    return Corpus()
-
-
-@pytest.fixture
-async def answering(queue: FakeQueue, corpus: Corpus) -> AsyncIterator[Answering]:
-    answering = Answering(corpus.retrieve, queue, SETTINGS)
+async def answering(queue: FakeQueue) -> AsyncIterator[Answering]:
+    answering = Answering(Corpus().retrieve, queue, SETTINGS)
     yield answering
     await answering.close()
 

@@ -27,9 +27,19 @@ def test_a_byte_order_mark_decides_and_is_dropped(mark: bytes, encoding: str):
     assert decode(mark + "tür 東京".encode(encoding)) == DecodedText("tür 東京", encoding, had_byte_order_mark=True)
 
 
-def test_latin_1_is_recognised_as_text():
-    text = "Die Größe der Schlüssel überschreitet für gewöhnlich keine Bedürfnisse."
-    assert decode(text.encode("latin-1")).text == text
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Die Größe der Schlüssel überschreitet für gewöhnlich keine Bedürfnisse.", "latin-1"),
+        ("Crème brûlée, s'il vous plaît, et ça aussi.", "latin-1"),
+        ("“Smart quotes” – and a dash… cost 5 €.", "cp1252"),
+        ("naïve", "latin-1"),
+        ("Привет, как дела? Сегодня мы проверяем, что старая кодировка прочитана верно и без потерь.", "cp1251"),
+        ("日本語の文章は古い文字コードでも正しく読めなければならない。これは長めの文です。", "shift_jis"),
+    ],
+)
+def test_old_encodings_are_read_as_they_were_written(text: str, encoding: str):
+    assert decode(text.encode(encoding)).text == text
 
 
 def test_a_nul_means_binary():

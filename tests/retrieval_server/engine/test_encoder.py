@@ -153,6 +153,22 @@ def test_bulk_encoding_stops_when_asked_to(encoder: MiniLmEncoder):
     assert len(asked) < 50
 
 
+def test_whoever_waits_for_vectors_is_told_when_the_encoder_closes(files: EncoderFiles):
+    closing = MiniLmEncoder(files, thread_count=2)
+    started = threading.Event()
+
+    def should_stop() -> bool:
+        started.set()
+        return False
+
+    with ThreadPoolExecutor(1) as pool:
+        long = pool.submit(closing.encode_windows, ["a long text " * 20] * 100_000, should_stop)
+        assert started.wait(30)
+        closing.close()
+        with pytest.raises(EncodingStopped):
+            long.result(30)
+
+
 def test_a_failing_call_leaves_the_encoder_usable(encoder: MiniLmEncoder):
     def should_stop() -> bool:
         raise RuntimeError("no")

@@ -19,7 +19,7 @@ from retrieval_server.generation.answer_queue import AnswerQueue
 from retrieval_server.generation.answering import Answering
 from retrieval_server.settings import ServerSettings
 from tests.generation_worker.harness import eventually, make_queue, next_job
-from tests.retrieval_server.generation.test_answering import (
+from tests.retrieval_server.generation.answering.support import (
     BAD,
     GOOD,
     JOB_ID,

@@ -8,8 +8,8 @@ from retrieval_server.generation.answer_model import Event, Question, Retrieved
 from retrieval_server.generation.direct_answers import skipped_events
 from retrieval_server.generation.kept_answers import KeptAnswers
 from retrieval_server.model import SkippedReason
+from tests.retrieval_server.generation.answering.support import OPTIONS, QUESTION
 from tests.retrieval_server.generation.documents import whole
-from tests.retrieval_server.generation.test_answering import OPTIONS, QUESTION
 
 
 def question(request_id: str, request_hash: bytes = b"h") -> Question:

@@ -1,8 +1,7 @@
-"""Answering, with a queue in memory: what callers are told, in which order, and what happens when they go away."""
+"""Answering, with a queue in memory: what callers are told, and in which order."""
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
@@ -11,128 +10,35 @@ from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import error_pb2
 from retrieval_server.errors import (
     Cancelled,
-    Conflict,
     Expired,
     GroundwireError,
     InternalFault,
     InvalidRequest,
-    NotFound,
     Overloaded,
     Unavailable,
 )
-from retrieval_server.generation.answer_jobs import answer_job_id
 from retrieval_server.generation.answer_model import (
     AnswerMode,
-    AnswerOptions,
     AnswerState,
-    Delta,
-    Event,
     Fallback,
-    OnDisconnect,
-    Question,
     Restarted,
-    Result,
-    Retrieved,
 )
 from retrieval_server.generation.answering import Answering
-from retrieval_server.model import Passage, RetrieveQuery, RetrieveResult, SkippedReason
-from retrieval_server.settings import ServerSettings
+from retrieval_server.model import SkippedReason
+from tests.retrieval_server.generation.answering.support import (
+    BAD,
+    GOOD,
+    JOB_ID,
+    QUESTION,
+    Corpus,
+    ask,
+    asking,
+    collect,
+    kinds,
+    result_of,
+)
 from tests.retrieval_server.generation.documents import whole
 from tests.retrieval_server.generation.fake_queue import FakeQueue
-
-PASSAGES = (
-    whole("# Timeouts\n\nThe default request timeout is 30 seconds.\n", path="docs/a.md"),
-    whole("Retries use exponential backoff, at most 5 attempts.\n", path="docs/b.md"),
-)
-GOOD = ("The default request ", "timeout is 30 seconds.")
-BAD = ("Bananas ripen ", "in 9 days.")
-OPTIONS = AnswerOptions(
-    mode=AnswerMode.STUFF,
-    fallback=Fallback.EXTRACTIVE,
-    on_disconnect=OnDisconnect.CANCEL,
-    max_completion_tokens=64,
-    max_prompt_tokens=None,
-    answer_anyway=False,
-    timeout_s=30.0,
-)
-QUESTION = Question(RetrieveQuery("What is the default request timeout?"), OPTIONS, "q-1", b"hash", id_is_callers=True)
-JOB_ID = answer_job_id("q-1")
-
-
-def asking(**options: object) -> Question:
-    return replace(QUESTION, options=replace(OPTIONS, **options))
-
-
-class Corpus:
-    """Retrieval that finds what it is told to."""
-
-    broken_query = "a query that finds a fault"
-
-    def __init__(self) -> None:
-        self.passages: tuple[Passage, ...] = PASSAGES
-        self.skipped_reason: SkippedReason | None = None
-        self.call_count = 0
-
-    async def retrieve(self, query: RetrieveQuery) -> RetrieveResult:
-        self.call_count += 1
-        if query.query == self.broken_query:
-            raise ZeroDivisionError
-        return RetrieveResult(self.passages[: query.k], 7, 3, 1.0, 0.9, self.skipped_reason, 0.001)
-
-
-@pytest.fixture
-def queue() -> FakeQueue:
-    return FakeQueue()
-
-
-@pytest.fixture
-def corpus() -> Corpus:
-    return Corpus()
-
-
-@pytest.fixture
-async def answering(queue: FakeQueue, corpus: Corpus) -> AsyncIterator[Answering]:
-    answering = Answering(corpus.retrieve, queue, ServerSettings())
-    yield answering
-    await answering.close()
-
-
-async def collect(events: AsyncIterator[Event]) -> list[Event]:
-    collected = [event async for event in events]
-    check_stream(collected)
-    return collected
-
-
-def check_stream(events: list[Event], after_sequence: int = 0) -> None:
-    """What holds of every stream that ends well."""
-    assert isinstance(events[-1].content, Result)
-    assert sum(isinstance(event.content, Result) for event in events) == 1
-    sequences = [event.sequence for event in events]
-    assert sequences == sorted(set(sequences))
-    if after_sequence == 0:
-        assert isinstance(events[0].content, Retrieved)
-        assert sum(isinstance(event.content, Retrieved) for event in events) == 1
-        text = ""
-        for event in events:
-            text = "" if isinstance(event.content, Restarted) else text
-            text += event.content.text if isinstance(event.content, Delta) else ""
-        result = events[-1].content
-        assert result.state is not AnswerState.ANSWERED or result.text == text
-
-
-def kinds(events: list[Event]) -> list[str]:
-    return [type(event.content).__name__ for event in events]
-
-
-def result_of(events: list[Event]) -> Result:
-    result = events[-1].content
-    assert isinstance(result, Result)
-    return result
-
-
-async def ask(answering: Answering, queue: FakeQueue, question: Question, *deltas: str) -> list[Event]:
-    events, _ = await asyncio.gather(collect(answering.stream(question)), queue.answer(*deltas))
-    return events
 
 
 class TestGenerated:
@@ -362,179 +268,3 @@ class TestWithoutAJob:
             await answering.answer(QUESTION)
         assert raised.value.reason == error_pb2.ERROR_REASON_LIMIT_EXCEEDED
         assert raised.value.field_errors[0].field == "retrieve.k"
-
-
-class TestRequestIds:
-    async def test_the_same_request_replays_the_finished_answer_byte_for_byte(
-        self, answering: Answering, queue: FakeQueue, corpus: Corpus
-    ) -> None:
-        for deltas in (GOOD, BAD):
-            question = replace(QUESTION, request_id=f"q-{len(deltas[0])}")
-            first = await ask(answering, queue, question, *deltas)
-            queue.worker_is_alive = False
-            corpus.skipped_reason = SkippedReason.LOW_RELEVANCE
-            assert await collect(answering.stream(question)) == first
-            assert await collect(answering.attach(question.request_id, 0)) == first
-            queue.worker_is_alive, corpus.skipped_reason = True, None
-        assert (queue.enqueued_count, corpus.call_count) == (2, 2)
-
-    async def test_another_request_under_the_same_id_is_a_conflict(
-        self, answering: Answering, queue: FakeQueue
-    ) -> None:
-        await ask(answering, queue, QUESTION, *GOOD)
-        with pytest.raises(Conflict):
-            await answering.answer(replace(QUESTION, request_hash=b"another"))
-
-    async def test_an_answer_that_no_job_made_replays_attaches_and_conflicts_too(
-        self, answering: Answering, queue: FakeQueue, corpus: Corpus
-    ) -> None:
-        queue.worker_is_alive = False
-        first = await collect(answering.stream(QUESTION))
-        queue.worker_is_alive = True
-        assert await collect(answering.stream(QUESTION)) == first
-        assert await collect(answering.attach("q-1", 0)) == first
-        assert await answering.cancel("q-1") is False
-        assert corpus.call_count == 1
-        with pytest.raises(Conflict):
-            await answering.answer(replace(QUESTION, request_hash=b"another"))
-
-    async def test_a_failure_is_not_replayed_but_tried_again(self, answering: Answering, queue: FakeQueue) -> None:
-        async def work() -> None:
-            job = await queue.next_job()
-            await queue.end(job.job_id, job_pb2.JOB_OUTCOME_EXPIRED)
-
-        await asyncio.gather(collect(answering.stream(QUESTION)), work())
-        assert result_of(await ask(answering, queue, QUESTION, *GOOD)).state is AnswerState.ANSWERED
-        assert queue.enqueued_count == 2
-
-    async def test_callers_with_the_same_request_share_one_job(self, answering: Answering, queue: FakeQueue) -> None:
-        one, other, _ = await asyncio.gather(
-            collect(answering.stream(QUESTION)), collect(answering.stream(QUESTION)), queue.answer(*GOOD)
-        )
-        assert one == other
-        assert queue.enqueued_count == 1
-
-    @pytest.mark.parametrize("deltas", [GOOD, BAD])
-    async def test_attaching_after_a_number_sends_only_what_came_later_and_always_the_result(
-        self, answering: Answering, queue: FakeQueue, deltas: tuple[str, ...]
-    ) -> None:
-        events = await ask(answering, queue, QUESTION, *deltas)
-        for after in range(events[-1].sequence + 2):
-            attached = [event async for event in answering.attach("q-1", after)]
-            expected = [event for event in events if event.sequence > after] or [events[-1]]
-            assert attached == expected
-
-    async def test_an_unknown_id_is_not_found(self, answering: Answering) -> None:
-        with pytest.raises(NotFound):
-            await collect(answering.attach("nobody", 0))
-        with pytest.raises(NotFound):
-            await answering.cancel("nobody")
-
-    async def test_attaching_while_the_queue_is_away_says_so(
-        self, answering: Answering, queue: FakeQueue, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        async def give_up(_: str) -> AsyncIterator[job_pb2.JobEvent]:
-            away = error_pb2.ERROR_REASON_QUEUE_UNAVAILABLE
-            yield job_pb2.JobEvent(ended=job_pb2.JobEnded(outcome=job_pb2.JOB_OUTCOME_FAILED, reason=away))
-
-        monkeypatch.setattr(queue, "follow", give_up)
-        with pytest.raises(Unavailable):
-            await collect(answering.attach("q-1", 0))
-
-
-class TestGoingAway:
-    async def test_a_caller_that_leaves_cancels_its_job(self, answering: Answering, queue: FakeQueue) -> None:
-        async with aclosing(answering.stream(QUESTION)) as events:
-            await anext(events)
-        await answering.close()
-        assert queue.cancelled == [JOB_ID]
-
-    async def test_a_caller_that_is_cancelled_while_waiting_cancels_its_job(
-        self, answering: Answering, queue: FakeQueue
-    ) -> None:
-        call = asyncio.create_task(answering.answer(QUESTION))
-        await queue.start((await queue.next_job()).job_id)
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        await answering.close()
-        assert queue.cancelled == [JOB_ID]
-
-    async def test_a_caller_that_wants_to_keep_its_job_leaves_it(self, answering: Answering, queue: FakeQueue) -> None:
-        async with aclosing(answering.stream(asking(on_disconnect=OnDisconnect.KEEP))) as events:
-            await anext(events)
-        await queue.answer(*GOOD)
-        assert queue.cancelled == []
-        assert result_of(await collect(answering.attach("q-1", 0))).text == "".join(GOOD)
-
-    async def test_a_job_that_somebody_else_waits_for_goes_on(self, answering: Answering, queue: FakeQueue) -> None:
-        leaving, staying = answering.stream(QUESTION), answering.attach("q-1", 0)
-        await anext(leaving)
-        await anext(staying)
-        await leaving.aclose()
-        await queue.answer(*GOOD)
-        rest = [event async for event in staying]
-        assert result_of(rest).text == "".join(GOOD)
-        assert queue.cancelled == []
-
-    async def test_a_caller_that_is_back_at_once_keeps_its_job(self, answering: Answering, queue: FakeQueue) -> None:
-        leaving, returning = answering.stream(QUESTION), answering.stream(QUESTION)
-        await anext(leaving)
-        await asyncio.gather(leaving.aclose(), anext(returning))
-        await queue.answer(*GOOD)
-        assert result_of([event async for event in returning]).text == "".join(GOOD)
-        assert queue.cancelled == []
-
-    async def test_the_last_one_to_leave_ends_it(self, answering: Answering, queue: FakeQueue) -> None:
-        leaving, staying = answering.stream(QUESTION), answering.attach("q-1", 0)
-        await anext(leaving)
-        await anext(staying)
-        await leaving.aclose()
-        await staying.aclose()
-        await answering.close()
-        assert queue.cancelled == [JOB_ID]
-
-    async def test_leaving_after_the_end_cancels_nothing(self, answering: Answering, queue: FakeQueue) -> None:
-        await ask(answering, queue, QUESTION, *GOOD)
-        await answering.close()
-        assert queue.cancelled == []
-
-    @pytest.mark.parametrize("policy", OnDisconnect)
-    async def test_leaving_while_the_job_is_being_created_leaves_no_orphan(
-        self, answering: Answering, queue: FakeQueue, policy: OnDisconnect
-    ) -> None:
-        queue.enqueue_gate.clear()
-        call = asyncio.create_task(answering.answer(asking(on_disconnect=policy)))
-        await queue.enqueue_entered.wait()
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        queue.enqueue_gate.set()
-        await answering.close()
-        assert queue.enqueued_count == 1
-        assert queue.cancelled == ([JOB_ID] if policy is OnDisconnect.CANCEL else [])
-
-    async def test_a_queue_that_is_away_does_not_disturb_who_leaves(
-        self, answering: Answering, queue: FakeQueue
-    ) -> None:
-        events = answering.stream(QUESTION)
-        await anext(events)
-        queue.fail_with = Unavailable(error_pb2.ERROR_REASON_QUEUE_UNAVAILABLE, "no Redis")
-        await events.aclose()
-        await answering.close()
-
-    async def test_cancelling_ends_the_stream_with_its_state(self, answering: Answering) -> None:
-        events = answering.stream(QUESTION)
-        await anext(events)
-        assert await answering.cancel("q-1") is True
-        assert [event.content.state async for event in events if isinstance(event.content, Result)] == [
-            AnswerState.CANCELLED
-        ]
-        assert await answering.cancel("q-1") is False
-
-
-async def test_a_rendered_prompt_packs_what_the_budget_holds(answering: Answering, queue: FakeQueue) -> None:
-    packed = await answering.render_prompt(QUESTION)
-    assert packed.dropped_passage_indexes == ()
-    assert packed.segments[-2].text.endswith(QUESTION.retrieve.query)
-    assert queue.enqueued_count == 0

@@ -1,0 +1,1 @@
+"""Measures every figure that the project promises: `make bench`."""

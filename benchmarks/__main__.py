@@ -1,0 +1,90 @@
+"""Run every measurement: one table on standard output, one JSON under benchmarks/results/."""
+
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import platformdirs
+
+from benchmarks import answers, indexing, latency, questions, server_process
+from benchmarks.figure import Figure
+from benchmarks.stage import CannotMeasureError, Stage, make_stage
+from groundwire.cpu import usable_core_count
+
+RESULTS_DIR = Path(__file__).resolve().parent / "results"
+# In this order: what is measured later stands on the index that was made first.
+MEASUREMENTS: tuple[tuple[str, Callable[[Stage], list[Figure]]], ...] = (
+    ("indexing", indexing.measure),
+    ("questions", questions.measure),
+    ("latency", latency.idle),
+    ("memory", server_process.measure_memory),
+    ("server start", server_process.measure_start),
+    ("answers", answers.measure),
+)
+
+
+def main() -> int:
+    """Measure and report; 1 when nothing could be measured. A bound that is not kept is shown and is no failure."""
+    configured = os.environ.get("GROUNDWIRE_CORPORA_DIR")
+    corpora_dir = Path(configured) if configured else platformdirs.user_cache_path("groundwire") / "corpora"
+    with tempfile.TemporaryDirectory(prefix="groundwire-bench-") as home:
+        try:
+            figures = measure_all(make_stage(Path(home), corpora_dir))
+        except CannotMeasureError as problem:
+            sys.stderr.write(f"make bench: {problem}\n")
+            return 1
+    print(table(figures))
+    print(f"\nwritten to {write_results(figures)}")
+    return 0
+
+
+def measure_all(stage: Stage) -> list[Figure]:
+    """Every figure, from a server that starts empty."""
+    figures: list[Figure] = []
+    stage.valkey.start()
+    stage.server.start()
+    try:
+        for name, measure in MEASUREMENTS:
+            sys.stderr.write(f"measuring: {name}\n")
+            figures += measure(stage)
+    finally:
+        if stage.server.is_alive():
+            stage.server.stop()
+        stage.valkey.stop()
+    return figures
+
+
+def table(figures: list[Figure]) -> str:
+    """All figures for people."""
+    rows = [f"{usable_core_count()} cores, {platform.machine()}, Python {platform.python_version()}", ""]
+    rows.append(f"{'figure':45} {'value':>10}  {'bound':>10}")
+    for figure in figures:
+        bound = "" if figure.at_most is None else f"≤ {figure.at_most:g}"
+        mark = "" if figure.is_within else "  OVER"
+        note = f"  ({figure.note})" if figure.note else ""
+        rows.append(f"{figure.name:45} {figure.value:10.2f}  {bound:>10}  {figure.unit}{mark}{note}")
+    return "\n".join(rows)
+
+
+def write_results(figures: list[Figure]) -> Path:
+    """All figures with their samples for programs; the file's path."""
+    RESULTS_DIR.mkdir(exist_ok=True)
+    path = RESULTS_DIR / f"{time.strftime('%Y%m%dT%H%M%S')}-{usable_core_count()}-cores.json"
+    report = {
+        "core_count": usable_core_count(),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "figures": [asdict(figure) | {"is_within": figure.is_within} for figure in figures],
+    }
+    path.write_text(json.dumps(report, indent=2), encoding="utf-8")
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())

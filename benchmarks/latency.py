@@ -1,0 +1,44 @@
+"""How long one Retrieve takes, seen from another process."""
+
+import itertools
+import time
+from collections.abc import Callable
+
+from benchmarks.figure import Figure, percentile
+from benchmarks.stage import Stage
+from tests.support.rpc import retrieve
+
+IDLE_CALL_COUNT = 400
+WARM_UP_CALL_COUNT = 20
+BUSY_MAX_CALL_COUNT = 400
+
+
+def idle(stage: Stage) -> list[Figure]:
+    """p50 and p99 with nothing else going on."""
+    samples_ms = _timed_calls(stage, lambda done: done < IDLE_CALL_COUNT + WARM_UP_CALL_COUNT)[WARM_UP_CALL_COUNT:]
+    return [
+        Figure("Retrieve p50, idle", "ms", percentile(samples_ms, 0.5), 8.0, tuple(samples_ms)),
+        Figure("Retrieve p99, idle", "ms", percentile(samples_ms, 0.99)),
+    ]
+
+
+def while_embedding(stage: Stage, is_embedding: Callable[[], bool]) -> list[Figure]:
+    """p50 and p99 while the server computes vectors."""
+    samples_ms = _timed_calls(stage, lambda done: done < BUSY_MAX_CALL_COUNT and (done % 20 != 0 or is_embedding()))
+    note = f"{len(samples_ms)} calls"
+    return [
+        Figure("Retrieve p50, while embedding", "ms", percentile(samples_ms, 0.5), 25.0, tuple(samples_ms), note),
+        Figure("Retrieve p99, while embedding", "ms", percentile(samples_ms, 0.99), note=note),
+    ]
+
+
+def _timed_calls(stage: Stage, goes_on: Callable[[int], bool]) -> list[float]:
+    samples_ms: list[float] = []
+    with stage.server.channel() as channel:
+        for query in itertools.cycle(stage.questions):
+            if not goes_on(len(samples_ms)):
+                break
+            started_s = time.perf_counter()
+            retrieve(channel, query, collection="default", k=10)
+            samples_ms.append((time.perf_counter() - started_s) * 1000)
+    return samples_ms

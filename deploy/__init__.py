@@ -1,0 +1,1 @@
+"""Running groundwire on one machine: set-up, supervision and the demonstration."""

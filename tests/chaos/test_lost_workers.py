@@ -1,0 +1,58 @@
+"""Workers die in mid-answer: another takes over, and the caller is told exactly what happened."""
+
+import time
+
+import pytest
+
+from groundwire.v1 import answer_pb2
+from tests.chaos.cluster import LEASE_S, Cluster, assert_one_terminal_with_the_final_text
+
+pytestmark = pytest.mark.chaos
+
+
+def test_a_killed_worker_is_replaced_within_its_lease_and_two_seconds(cluster: Cluster) -> None:
+    events = []
+    killed_at_s = restarted_after_s = 0.0
+    with cluster.server.channel() as channel:
+        for event in cluster.answer(channel, "kill-one"):
+            events.append(event)
+            kind = event.WhichOneof("event")
+            if kind == "delta" and not killed_at_s:
+                cluster.holder_of("kill-one").kill()
+                killed_at_s = time.monotonic()
+            if kind == "restarted":
+                restarted_after_s = time.monotonic() - killed_at_s
+    assert killed_at_s, "the answer ended before its worker could be killed"
+    assert 0 < restarted_after_s <= LEASE_S + 2.0
+    result = assert_one_terminal_with_the_final_text(events)
+    assert result.state == answer_pb2.ANSWER_STATE_ANSWERED
+    assert result.attempt_count == 2
+
+
+def test_a_caller_gets_its_end_although_every_worker_is_dead(cluster: Cluster) -> None:
+    events = []
+    with cluster.server.channel() as channel:
+        started_s = time.monotonic()
+        for event in cluster.answer(channel, "kill-all", timeout_s=8):
+            events.append(event)
+            if event.WhichOneof("event") == "delta":
+                for worker in cluster.workers:
+                    if worker.is_alive():
+                        worker.kill()
+    assert time.monotonic() - started_s < 8 + LEASE_S + 5
+    assert [event.WhichOneof("event") for event in events].count("terminal") == 1
+    assert events[-1].terminal.state in {answer_pb2.ANSWER_STATE_EXPIRED, answer_pb2.ANSWER_STATE_FAILED}
+    assert events[-1].terminal.status.message
+
+
+def test_a_worker_that_is_told_to_stop_leaves_nothing_undone(cluster: Cluster) -> None:
+    events = []
+    stopped = False
+    with cluster.server.channel() as channel:
+        for event in cluster.answer(channel, "drain"):
+            events.append(event)
+            if event.WhichOneof("event") == "delta" and not stopped:
+                stopped = True
+                assert cluster.holder_of("drain").stop() == 0
+    result = assert_one_terminal_with_the_final_text(events)
+    assert result.state == answer_pb2.ANSWER_STATE_ANSWERED

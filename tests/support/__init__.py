@@ -1,0 +1,1 @@
+"""What tests share: real processes, real Valkey, and ways to wait for them."""
