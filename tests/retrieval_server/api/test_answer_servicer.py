@@ -252,16 +252,14 @@ async def batch(*items: pb.BatchAnswerRequest) -> AsyncIterator[pb.BatchAnswerRe
         yield item
 
 
-async def test_a_batch_answers_each_item_and_a_bad_one_ends_nothing_but_itself(
-    stub: Stub, queue: FakeQueue, corpus: Corpus
-) -> None:
+async def test_a_batch_answers_each_item_and_a_bad_one_ends_nothing_but_itself(stub: Stub, queue: FakeQueue) -> None:
     queue.worker_is_alive = False
     items = [pb.BatchAnswerRequest(item_index=i, answer=pb.AnswerRequest(retrieve=ASKED)) for i in range(20)]
     items[3].answer.retrieve.query = ""
     items[7].answer.options.max_completion_tokens = 0
     items[9].answer.request_id = "no good"
     items[11].answer.ClearField("retrieve")
-    items[13].answer.retrieve.query = corpus.broken_query
+    items[13].answer.retrieve.query = Corpus.broken_query
     responses = {r.item_index: r async for r in stub.BatchAnswer(batch(*items))}
     assert sorted(responses) == list(range(20))
     bad = {index: r for index, r in responses.items() if r.status.code}
