@@ -8,17 +8,21 @@ from benchmarks.figure import Figure, percentile
 from benchmarks.stage import Stage
 from tests.support.rpc import retrieve
 
-IDLE_CALL_COUNT = 400
 WARM_UP_CALL_COUNT = 20
 BUSY_MAX_CALL_COUNT = 400
 
 
 def idle(stage: Stage) -> list[Figure]:
     """p50 and p99 with nothing else going on."""
-    samples_ms = _timed_calls(stage, lambda done: done < IDLE_CALL_COUNT + WARM_UP_CALL_COUNT)[WARM_UP_CALL_COUNT:]
+    with stage.server.channel() as channel:
+        for number in range(WARM_UP_CALL_COUNT):
+            retrieve(channel, f"warm-up {number}", collection="default", k=10)
+    # Each question once: a query that the server has met before is not encoded again.
+    samples_ms = _timed_calls(stage, lambda done: done < len(stage.questions))
+    note = f"{len(samples_ms)} distinct queries"
     return [
-        Figure("Retrieve p50, idle", "ms", percentile(samples_ms, 0.5), 8.0, tuple(samples_ms)),
-        Figure("Retrieve p99, idle", "ms", percentile(samples_ms, 0.99)),
+        Figure("Retrieve p50, idle", "ms", percentile(samples_ms, 0.5), 8.0, tuple(samples_ms), note),
+        Figure("Retrieve p99, idle", "ms", percentile(samples_ms, 0.99), note=note),
     ]
 
 

@@ -15,6 +15,8 @@ def main() -> None:
 
     # gRPC's core would write lines of its own, beside our one line and within our JSON. An operator's wish goes first.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    # numpy's products here are small, and its threads would spin beside those that search and encode.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
     from pydantic import ValidationError
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 
 class ContentKind(Enum):
@@ -19,9 +20,11 @@ class SkippedReason(Enum):
     LOW_RELEVANCE = "low_relevance"
 
 
-@dataclass(frozen=True, slots=True)
-class ListScore:
-    """One ranked list's part in a passage's score; rank is from 1, 0 when the passage is not in the list."""
+class ListScore(NamedTuple):
+    """One ranked list's part in a passage's score; rank is from 1, 0 when the passage is not in the list.
+
+    A tuple: every query makes some hundreds of these.
+    """
 
     list_name: str
     rank: int

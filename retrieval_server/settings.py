@@ -39,6 +39,9 @@ class ServerSettings(BaseSettings):
     answer_ttl_s: float = Field(default=3600.0, gt=0)
     default_answer_timeout_s: float = Field(default=120.0, gt=0)
     max_answer_timeout_s: float = Field(default=3600.0, gt=0)
+    default_prompt_tokens: int = Field(
+        default=2048, ge=256, description="of a request that names no limit; the first token waits for all of them"
+    )
     prompt_context_tokens: int = Field(
         default=8192, ge=512, description="context of the generator that prompts are packed for"
     )

@@ -46,7 +46,9 @@ class AnswerOptions(_message.Message):
     max_completion_tokens: _builtins.int
     """Most tokens to generate, 1 to 2,048. Default 256."""
     max_prompt_tokens: _builtins.int
-    """Most tokens of the prompt, 256 up to the model's context less max_completion_tokens. Default: all that fits."""
+    """Most tokens of the prompt, 256 up to the model's context less max_completion_tokens. Default 2,048 (a
+    server setting): the first token of the answer waits until all of them are read.
+    """
     closed_book: _builtins.bool
     """Answer without the corpus, for comparison. Default false; true is UNIMPLEMENTED today."""
     answer_anyway: _builtins.bool

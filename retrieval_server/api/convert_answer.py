@@ -190,9 +190,11 @@ def _options(
         if not 1 <= completion_tokens <= most_completion_tokens:
             description = f"must be 1 to {most_completion_tokens}, not {completion_tokens}"
             wrong.append(FieldError(f"{prefix}max_completion_tokens", description))
-    prompt_tokens = options.max_prompt_tokens if options.HasField("max_prompt_tokens") else None
     most_prompt_tokens = settings.prompt_context_tokens - min(max(completion_tokens, 1), most_completion_tokens)
-    if prompt_tokens is not None and not _MIN_PROMPT_TOKENS <= prompt_tokens <= most_prompt_tokens:
+    prompt_tokens = min(settings.default_prompt_tokens, most_prompt_tokens)
+    if options.HasField("max_prompt_tokens"):
+        prompt_tokens = options.max_prompt_tokens
+    if not _MIN_PROMPT_TOKENS <= prompt_tokens <= most_prompt_tokens:
         description = (
             f"must be {_MIN_PROMPT_TOKENS} to {most_prompt_tokens} "
             f"(the context less max_completion_tokens), not {prompt_tokens}"

@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +33,7 @@ _DATABASE = "corpus.sqlite"
 _LEXICAL = "lexical"
 _LEXICAL_STATE = "lexical.json"
 # Building the lexical index afresh takes about 0.1 s per 1,000 chunks, off the request path.
+_MAX_KNOWN_PLACES = 100_000
 _ALWAYS_COMPACTED_CHUNKS = 50_000
 _COMPACTED_DEAD_SHARE = 0.05
 
@@ -50,6 +51,7 @@ class CollectionView:
     lexical: LexicalView
     dense: DenseView | None
     reader: CorpusReader
+    known_places: dict[int, Place] = field(default_factory=dict)
 
     @property
     def dense_coverage(self) -> float:
@@ -57,8 +59,14 @@ class CollectionView:
         return self.embedded_chunk_count / self.embeddable_chunk_count if self.embeddable_chunk_count else 1.0
 
     def places(self, chunk_ids: Sequence[int]) -> Mapping[int, Place]:
-        """Return where each chunk stands."""
-        return self.reader.places(chunk_ids)
+        """Return where each chunk stands; what was asked for once is remembered for as long as the view is current."""
+        remembered = ((chunk_id, self.known_places.get(chunk_id)) for chunk_id in chunk_ids)
+        found = {chunk_id: place for chunk_id, place in remembered if place is not None}
+        read = self.reader.places([chunk_id for chunk_id in chunk_ids if chunk_id not in found])
+        if len(self.known_places) > _MAX_KNOWN_PLACES:
+            self.known_places.clear()
+        self.known_places.update(read)
+        return {**found, **read}
 
     def passages(self, chunk_ids: Sequence[int]) -> Mapping[int, Passage]:
         """Return each chunk as an unscored passage."""

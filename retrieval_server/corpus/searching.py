@@ -1,14 +1,17 @@
-"""Retrieval off the event loop: the view is held and let go on the thread that searches."""
+"""Retrieval off the event loop: a thread that searches holds the view, and another encodes the query meanwhile."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 
 from groundwire.cpu import usable_core_count
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.open_collection import OpenCollection
 from retrieval_server.engine.encoder import Encoder
-from retrieval_server.engine.retriever import retrieve
+from retrieval_server.engine.retriever import retrieve, uses_dense
 from retrieval_server.model import RetrieveQuery, RetrieveResult
+
+_MAX_KNOWN_QUERIES = 1024
 
 
 class Searching:
@@ -16,8 +19,10 @@ class Searching:
 
     def __init__(self, catalog: Catalog, encoder: Encoder | None) -> None:
         self._catalog = catalog
-        self._encoder = encoder
+        # A vector depends on its text alone, and callers repeat themselves: with another k, in an answer, in a retry.
+        self._query_vector = lru_cache(_MAX_KNOWN_QUERIES)(encoder.encode_query) if encoder else None
         self._threads = ThreadPoolExecutor(usable_core_count(), thread_name_prefix="search")
+        self._encoding_threads = ThreadPoolExecutor(usable_core_count(), thread_name_prefix="encode-query")
 
     async def retrieve(self, query: RetrieveQuery) -> RetrieveResult:
         """Return the result of one query. Raises NotFound for an unknown collection."""
@@ -27,7 +32,11 @@ class Searching:
     def close(self) -> None:
         """Let running searches end."""
         self._threads.shutdown()
+        self._encoding_threads.shutdown()
 
     def _run(self, opened: OpenCollection, query: RetrieveQuery) -> RetrieveResult:
         with opened.collection.view() as view:
-            return retrieve(query, view, self._encoder)
+            if self._query_vector is None or not uses_dense(query, view):
+                return retrieve(query, view, None)
+            vector = self._encoding_threads.submit(self._query_vector, query.query)
+            return retrieve(query, view, vector.result)

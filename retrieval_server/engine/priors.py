@@ -1,5 +1,6 @@
 """Factors by the kind of source, applied to fused scores: what is rarely the answer stands a little lower."""
 
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from retrieval_server.engine.analyser import analyse_terms
@@ -15,10 +16,16 @@ _VENDORED = Prior("vendored", 0.9)
 
 def source_priors(path: str, query_terms: frozenset[str]) -> tuple[Prior, ...]:
     """Return the factors that apply to a document at `path`; tests are not lowered for a query about tests."""
+    priors = _priors_of(path)
+    return tuple(p for p in priors if p is not _TEST_SOURCE) if query_terms & _TEST_TERMS else priors
+
+
+@lru_cache(maxsize=100_000)
+def _priors_of(path: str) -> tuple[Prior, ...]:
     place = PurePosixPath(path.lower())
     folders = frozenset(place.parts[:-1])
     priors = []
-    if (folders & _TEST_FOLDERS or _is_test_file(place)) and not query_terms & _TEST_TERMS:
+    if folders & _TEST_FOLDERS or _is_test_file(place):
         priors.append(_TEST_SOURCE)
     if folders & _VENDORED_FOLDERS:
         priors.append(_VENDORED)

@@ -1,9 +1,9 @@
 """One query against one view of a collection: two ranked lists, fusion, priors, the best k."""
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,13 @@ from retrieval_server.engine.lexical import LexicalQuery, LexicalView, index_ter
 from retrieval_server.engine.priors import source_priors
 from retrieval_server.model import ListScore, Passage, Prior, RetrieveQuery, RetrieveResult
 
+QueryVector = Callable[[], NDArray[np.float32]]
+"""Returns the query as (dimension,) float32, L2-normalised; may wait until it is there."""
+
 _JUDGED_PASSAGE_COUNT = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a chunk stands: enough to order, cap and weigh it without reading its text."""
 
     path: str
@@ -58,15 +60,7 @@ class IndexView(Protocol):
         """Return each chunk with its text, unscored."""
 
 
-class QueryEncoder(Protocol):
-    """What turns a query into a vector."""
-
-    def encode_query(self, text: str) -> NDArray[np.float32]:
-        """Return (dimension,) float32, L2-normalised."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Candidate(NamedTuple):
     chunk_id: int
     place: Place
     score: float
@@ -74,10 +68,19 @@ class _Candidate:
     priors: tuple[Prior, ...]
 
 
-def retrieve(request: RetrieveQuery, view: IndexView, encoder: QueryEncoder | None) -> RetrieveResult:
-    """Return the best `request.k` passages; dense takes part only when every embeddable chunk has its vectors.
+def uses_dense(request: RetrieveQuery, view: IndexView) -> bool:
+    """Tell whether the dense list takes part: only when every embeddable chunk has its vectors.
 
     A half-embedded fusion would favour whatever happens to be embedded.
+    """
+    return request.fusion.dense_weight > 0 and view.dense is not None and view.dense_coverage >= 1
+
+
+def retrieve(request: RetrieveQuery, view: IndexView, query_vector: QueryVector | None) -> RetrieveResult:
+    """Return the best `request.k` passages.
+
+    `query_vector` is asked after the lexical search, so that the two may run side by side; None leaves out the dense
+    list, as `uses_dense` may.
     """
     started = time.perf_counter()
     query = lexical_query(request.query)
@@ -85,8 +88,8 @@ def retrieve(request: RetrieveQuery, view: IndexView, encoder: QueryEncoder | No
     pool_count = max(fusion.pool_count, request.k)
     lexical = view.lexical.search(query, pool_count) if fusion.lexical_weight > 0 else []
     dense: list[tuple[int, float]] = []
-    if encoder is not None and view.dense is not None and view.dense_coverage >= 1 and fusion.dense_weight > 0:
-        dense = view.dense.search(encoder.encode_query(request.query), pool_count)
+    if query_vector is not None and view.dense is not None and uses_dense(request, view):
+        dense = view.dense.search(query_vector(), pool_count)
 
     places = view.places(list({chunk_id for chunk_id, _ in (*lexical, *dense)}))
     lists = [
@@ -170,7 +173,7 @@ def _passage(
     if explain and terms is not None:
         matched = tuple(term for term in query.weight_by_term if term in terms)
         list_scores = tuple(
-            replace(part, matched_terms=matched) if part.list_name == "bm25" and part.rank else part
+            part._replace(matched_terms=matched) if part.list_name == "bm25" and part.rank else part
             for part in list_scores
         )
     return replace(

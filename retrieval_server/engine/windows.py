@@ -13,11 +13,13 @@ MAX_WINDOW_PIECES = 254
 _MAX_HEADER_PIECES = 64
 _MAX_OVERLAP_PIECES = 48
 # The first parts name what a chunk is about; the last of a long one mostly cost time.
-_MAX_SKELETON_PARTS = 80
-WINDOWS_VERSION = 4
+_MAX_SKELETON_PARTS = 64
+WINDOWS_VERSION = 5
 
 CountPieces = Callable[[Sequence[str]], list[int]]
 
+# Code within prose is code; a fence that is not closed here was cut by the end of the chunk.
+_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _WORD = re.compile(r"[^\W\d]\w*")
 # A sentence's end, or a line's: what is never cut unless it alone fills a window.
 _SENTENCE = re.compile(r"[^\n.!?]*(?:[.!?](?!\s)[^\n.!?]*)*(?:[.!?]+\s+|\n+|\Z)")
@@ -36,21 +38,23 @@ def window_texts(
 ) -> list[str]:
     """Return the texts to embed for one chunk, none for data files.
 
-    Code becomes one window, its skeleton; prose becomes windows of whole sentences that overlap by one.
+    Code becomes one window, its skeleton; prose becomes windows of whole sentences that overlap by one, with the
+    skeletons of fenced code between them.
     """
     file_name = path.rsplit("/", 1)[-1]
     if kind is ContentKind.DATA:
         return []
     if kind is ContentKind.CODE:
-        skeleton = _skeleton(file_name, breadcrumbs, text)
+        skeleton = _skeleton(" ".join((file_name, *breadcrumbs, text)))
         return [skeleton] if skeleton else []
+    text = _FENCED.sub(lambda code: f"\n{_skeleton(code.group())}\n", text)
     header = " > ".join((file_name, *breadcrumbs))
     return _prose_windows(header, text, count_pieces)
 
 
-def _skeleton(file_name: str, breadcrumbs: Sequence[str], text: str) -> str:
+def _skeleton(text: str) -> str:
     """Identifiers and words in parts, each once, by first appearance, without what says little."""
-    words = _WORD.findall(" ".join((file_name, *breadcrumbs, text)))
+    words = _WORD.findall(text)
     parts = (part for word in words for part in identifier_parts(word))
     telling = (part for part in parts if part not in _LEFT_OUT and len(part) > 1 and not part.isdecimal())
     return " ".join(islice(dict.fromkeys(telling), _MAX_SKELETON_PARTS))

@@ -46,7 +46,7 @@ class AnswerOptions:
     fallback: Fallback
     on_disconnect: OnDisconnect
     max_completion_tokens: int
-    max_prompt_tokens: int | None
+    max_prompt_tokens: int
     answer_anyway: bool
     timeout_s: float
 

@@ -113,11 +113,8 @@ class Answering:
     async def render_prompt(self, question: Question) -> PackedPrompt:
         """Return the prompt that the question would be answered with; nothing is generated."""
         found = await self._retrieve(question.retrieve)
-        options = question.options
-        budget_tokens = (
-            options.max_prompt_tokens or self._settings.prompt_context_tokens - options.max_completion_tokens
-        )
-        return pack_prompt(question.retrieve.query, [*map(passage_to_pb, found.passages)], budget_tokens)
+        passages = [*map(passage_to_pb, found.passages)]
+        return pack_prompt(question.retrieve.query, passages, question.options.max_prompt_tokens)
 
     async def close(self) -> None:
         """Wait for the cancellations that callers who went away have left behind."""

@@ -44,7 +44,7 @@ def job_message(
         passages=retrieved.passages[:passage_count],
         mode=answer_pb2.ANSWER_MODE_STUFF,
         max_completion_tokens=question.options.max_completion_tokens,
-        max_prompt_tokens=question.options.max_prompt_tokens or 0,
+        max_prompt_tokens=question.options.max_prompt_tokens,
         deadline=deadline,
     )
 

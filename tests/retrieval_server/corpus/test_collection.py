@@ -1,6 +1,7 @@
 """The commit protocol: what is acknowledged is durable and visible, and a death between any two steps loses nothing."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -130,7 +131,7 @@ def test_an_index_reached_by_edits_equals_a_fresh_one(open_collection: Opener):
         results = []
         for collection in (fresh, edited):
             with collection.view() as view:
-                found = retrieve(RetrieveQuery(query, k=20, explain=True), view, encoder)
+                found = retrieve(RetrieveQuery(query, k=20, explain=True), view, partial(encoder.encode_query, query))
                 results.append([(p.path, p.start_char, p.score, p.list_scores) for p in found.passages])
         assert results[0] == results[1]
 
@@ -167,7 +168,11 @@ def test_dense_takes_part_only_when_every_chunk_has_its_vectors(open_collection:
     view = collection.current_view
     assert view.dense is None
     assert view.dense_coverage == pytest.approx(5 / 12)
-    assert {s.rank for p in retrieve(RetrieveQuery("alpha1"), view, encoder).passages for s in p.list_scores[1:]} == {0}
+    assert {
+        s.rank
+        for p in retrieve(RetrieveQuery("alpha1"), view, partial(encoder.encode_query, "alpha1")).passages
+        for s in p.list_scores[1:]
+    } == {0}
     embed(collection, encoder)
     assert collection.current_view.dense is not None
 

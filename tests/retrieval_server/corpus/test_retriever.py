@@ -32,7 +32,7 @@ def fill(collection: Collection, files: Mapping[str, str], max_chunk_chars: int 
 
 def search(collection: Collection, query: str, **fields: object) -> RetrieveResult:
     with collection.view() as view:
-        return retrieve(RetrieveQuery(query, **fields), view, ENCODER)  # type: ignore[arg-type]
+        return retrieve(RetrieveQuery(query, **fields), view, lambda: ENCODER.encode_query(query))  # type: ignore[arg-type]
 
 
 def test_equal_scores_are_ordered_by_path_whatever_the_order_of_arrival(collection: Collection):

@@ -24,6 +24,13 @@ def test_code_of_punctuation_alone_has_only_its_place():
     assert window_texts(ContentKind.CODE, "a/b.py", [], "()[]{}", count_words) == ["py"]
 
 
+def test_fenced_code_within_prose_becomes_its_skeleton():
+    text = "Run it:\n\n```python\nserver = start_server(port_number=80)\n```\n\nThen wait.\n"
+    assert window_texts(ContentKind.DOCS, "a.md", [], text, count_words) == [
+        "a.md\nRun it: python server start port number Then wait."
+    ]
+
+
 def test_data_files_have_no_windows():
     assert window_texts(ContentKind.DATA, "a.json", [], '{"a": 1}', count_words) == []
 

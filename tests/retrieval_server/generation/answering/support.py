@@ -34,7 +34,7 @@ OPTIONS = AnswerOptions(
     fallback=Fallback.EXTRACTIVE,
     on_disconnect=OnDisconnect.CANCEL,
     max_completion_tokens=64,
-    max_prompt_tokens=None,
+    max_prompt_tokens=2048,
     answer_anyway=False,
     timeout_s=30.0,
 )
