@@ -28,6 +28,9 @@ EMBEDDED_AT_ONCE_CHUNKS = 48
 _EMBEDDED_PER_STEP_CHUNKS = 64
 # Edits tend to come in bursts; one fresh index serves them all.
 _COMPACTION_DELAY_S = 0.2
+# A fresh index of a large collection takes seconds of the writer, which the next edit would wait for.
+_LARGE_COLLECTION_CHUNKS = 2000
+_LARGE_COMPACTION_DELAY_S = 3.0
 _RETRY_DELAY_S = 5.0
 
 
@@ -120,8 +123,13 @@ class OpenCollection:
     async def _compact(self) -> None:
         if not await self._on_writer(self.collection.needs_compaction):
             return
-        await asyncio.sleep(_COMPACTION_DELAY_S)
+        is_large = self.collection.current_view.chunk_count > _LARGE_COLLECTION_CHUNKS
+        await asyncio.sleep(_LARGE_COMPACTION_DELAY_S if is_large else _COMPACTION_DELAY_S)
         if self._changed.is_set():
+            return
+        if self.syncing_sources:
+            # The sync may change nothing, and then nobody else would come back to this.
+            self._changed.set()
             return
         await self._on_writer(self.collection.compact)
         _log.info("lexical index built afresh", collection=self.collection.name)

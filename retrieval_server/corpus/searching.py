@@ -1,14 +1,14 @@
-"""Retrieval off the event loop: a thread that searches holds the view, and another encodes the query meanwhile."""
+"""Retrieval off the event loop: the view is held and let go on the thread that searches."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from groundwire.cpu import usable_core_count
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.open_collection import OpenCollection
 from retrieval_server.engine.encoder import Encoder
-from retrieval_server.engine.retriever import retrieve, uses_dense
+from retrieval_server.engine.retriever import retrieve
 from retrieval_server.model import RetrieveQuery, RetrieveResult
 
 _MAX_KNOWN_QUERIES = 1024
@@ -22,7 +22,6 @@ class Searching:
         # A vector depends on its text alone, and callers repeat themselves: with another k, in an answer, in a retry.
         self._query_vector = lru_cache(_MAX_KNOWN_QUERIES)(encoder.encode_query) if encoder else None
         self._threads = ThreadPoolExecutor(usable_core_count(), thread_name_prefix="search")
-        self._encoding_threads = ThreadPoolExecutor(usable_core_count(), thread_name_prefix="encode-query")
 
     async def retrieve(self, query: RetrieveQuery) -> RetrieveResult:
         """Return the result of one query. Raises NotFound for an unknown collection."""
@@ -32,11 +31,9 @@ class Searching:
     def close(self) -> None:
         """Let running searches end."""
         self._threads.shutdown()
-        self._encoding_threads.shutdown()
 
     def _run(self, opened: OpenCollection, query: RetrieveQuery) -> RetrieveResult:
         with opened.collection.view() as view:
-            if self._query_vector is None or not uses_dense(query, view):
+            if self._query_vector is None:
                 return retrieve(query, view, None)
-            vector = self._encoding_threads.submit(self._query_vector, query.query)
-            return retrieve(query, view, vector.result)
+            return retrieve(query, view, partial(self._query_vector, query.query))

@@ -16,7 +16,7 @@ from retrieval_server.engine.priors import source_priors
 from retrieval_server.model import ListScore, Passage, Prior, RetrieveQuery, RetrieveResult
 
 QueryVector = Callable[[], NDArray[np.float32]]
-"""Returns the query as (dimension,) float32, L2-normalised; may wait until it is there."""
+"""Returns the query as (dimension,) float32, L2-normalised."""
 
 _JUDGED_PASSAGE_COUNT = 3
 
@@ -68,19 +68,11 @@ class _Candidate(NamedTuple):
     priors: tuple[Prior, ...]
 
 
-def uses_dense(request: RetrieveQuery, view: IndexView) -> bool:
-    """Tell whether the dense list takes part: only when every embeddable chunk has its vectors.
-
-    A half-embedded fusion would favour whatever happens to be embedded.
-    """
-    return request.fusion.dense_weight > 0 and view.dense is not None and view.dense_coverage >= 1
-
-
 def retrieve(request: RetrieveQuery, view: IndexView, query_vector: QueryVector | None) -> RetrieveResult:
     """Return the best `request.k` passages.
 
-    `query_vector` is asked after the lexical search, so that the two may run side by side; None leaves out the dense
-    list, as `uses_dense` may.
+    The dense list takes part only when every embeddable chunk has its vectors: a half-embedded fusion would favour
+    whatever happens to be embedded. `query_vector` is asked only then; None leaves the list out.
     """
     started = time.perf_counter()
     query = lexical_query(request.query)
@@ -88,7 +80,7 @@ def retrieve(request: RetrieveQuery, view: IndexView, query_vector: QueryVector 
     pool_count = max(fusion.pool_count, request.k)
     lexical = view.lexical.search(query, pool_count) if fusion.lexical_weight > 0 else []
     dense: list[tuple[int, float]] = []
-    if query_vector is not None and view.dense is not None and uses_dense(request, view):
+    if query_vector is not None and view.dense is not None and view.dense_coverage >= 1 and fusion.dense_weight > 0:
         dense = view.dense.search(query_vector(), pool_count)
 
     places = view.places(list({chunk_id for chunk_id, _ in (*lexical, *dense)}))
