@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from retrieval_server.corpus.collection import Collection
 from retrieval_server.corpus.documents import ParsedDocument
-from retrieval_server.corpus.embedding import embed_chunks
+from retrieval_server.corpus.embedding import embed_chunks, embed_few
 from retrieval_server.corpus.store import ChunkToEmbed, EmbeddedWindows
 from retrieval_server.engine.encoder import Encoder
 from retrieval_server.model import ContentKind
@@ -23,8 +23,10 @@ T = TypeVar("T")
 
 _log = structlog.get_logger()
 
-# A change of at most this many chunks is embedded before it is acknowledged (about 0.4 s on one core).
-EMBEDDED_AT_ONCE_CHUNKS = 48
+# A change that brings at most so many new windows is embedded before it is acknowledged (about 0.3 s on two cores).
+EMBEDDED_AT_ONCE_WINDOWS = 64
+# Of a change of more chunks than this, not even the windows are looked at first.
+_MAX_EXAMINED_CHUNKS = 1000
 _EMBEDDED_PER_STEP_CHUNKS = 64
 # Edits tend to come in bursts; one fresh index serves them all.
 _COMPACTION_DELAY_S = 0.2
@@ -61,7 +63,7 @@ class OpenCollection:
     async def embed_now(self, documents: list[ParsedDocument]) -> dict[str, list[EmbeddedWindows]]:
         """Return the windows of a small change by relative path, or nothing when it is too large to wait for."""
         embeddable = [d for d in documents if d.kind is not ContentKind.DATA]
-        if self._encoder is None or sum(len(d.chunks) for d in embeddable) > EMBEDDED_AT_ONCE_CHUNKS:
+        if self._encoder is None or sum(len(d.chunks) for d in embeddable) > _MAX_EXAMINED_CHUNKS:
             return {}
         if self.collection.current_view.dense_coverage < 1:
             return {}
@@ -70,7 +72,12 @@ class OpenCollection:
             for d in embeddable
             for chunk in d.chunks
         ]
-        windows = iter(await self.write(embed_chunks, chunks, self._encoder, self.collection.known_vectors))
+        embedded = await self.write(
+            embed_few, chunks, self._encoder, self.collection.known_vectors, EMBEDDED_AT_ONCE_WINDOWS
+        )
+        if embedded is None:
+            return {}
+        windows = iter(embedded)
         return {d.relative_path: [next(windows) for _ in d.chunks] for d in embeddable}
 
     async def close(self) -> None:
