@@ -64,7 +64,7 @@ async def test_a_bulk_change_is_embedded_in_the_background(tmp_path: Path):
     encoder = WordHashEncoder()
     catalog = await opened_catalog(tmp_path, encoder)
     opened = await catalog.get_or_create("default")
-    documents = [parsed(f"f{i}.py", f"alpha{i} = 1") for i in range(EMBEDDED_AT_ONCE_WINDOWS + 1)]
+    documents = [parsed(f"f{i}.md", f"alpha{i}") for i in range(EMBEDDED_AT_ONCE_WINDOWS + 1)]
     assert await opened.embed_now(documents) == {}
     await opened.write(opened.collection.apply, change(*documents))
     await until_embedded(opened)
