@@ -91,8 +91,7 @@ class Collection:
         self._views_lock = threading.Lock()
         self._held_generations: Counter[int] = Counter()
         self._bring_up_lexical()
-        self._view = self._current(vector_epoch=int(self._store.meta("vector_epoch") or 0))
-        self.refresh_dense()
+        self._view = self._with_dense(self._current(vector_epoch=int(self._store.meta("vector_epoch") or 0)))
 
     @contextmanager
     def view(self) -> Iterator[CollectionView]:
@@ -136,8 +135,7 @@ class Collection:
         try:
             self._lexical.replace(committed.dead_document_rows, committed.added_entries)
             self._record_lexical(committed.generation)
-            self._view = self._current(self._view.vector_epoch)
-            self.refresh_dense()
+            self._view = self._with_dense(self._current(self._view.vector_epoch))
         except (OSError, ValueError) as error:
             raise GroundwireError(
                 error_pb2.ERROR_REASON_OUTCOME_UNKNOWN,
@@ -154,17 +152,9 @@ class Collection:
         return self._store.known_vectors(keys)
 
     def store_vectors(self, windows_by_chunk: Mapping[int, EmbeddedWindows]) -> None:
-        """Make vectors durable; they take part in searches after `refresh_dense`."""
+        """Make vectors durable; searches see all of them once no chunk lacks its own."""
         self._store.put_vectors(windows_by_chunk)
-        self._view = replace(self._view, embedded_chunk_count=self.reader.chunk_counts()[2])
-
-    def refresh_dense(self) -> None:
-        """Let searches see the vectors, once no chunk lacks its own."""
-        if self._view.dense_coverage < 1:
-            return
-        epoch = self._view.vector_epoch + 1
-        self._store.set_meta(vector_epoch=str(epoch))
-        self._view = replace(self._view, vector_epoch=epoch, dense=self.reader.dense_view(self._dimension))
+        self._view = self._with_dense(replace(self._view, embedded_chunk_count=self.reader.chunk_counts()[2]))
 
     def needs_compaction(self) -> bool:
         """Tell whether deleted chunks still weigh on BM25's statistics and are worth an index built afresh."""
@@ -207,6 +197,14 @@ class Collection:
             dense=None,
             reader=self.reader,
         )
+
+    def _with_dense(self, view: CollectionView) -> CollectionView:
+        """Add the vectors to a view that lacks none: full coverage is never seen before the vectors themselves."""
+        if view.dense_coverage < 1:
+            return view
+        epoch = view.vector_epoch + 1
+        self._store.set_meta(vector_epoch=str(epoch))
+        return replace(view, vector_epoch=epoch, dense=self.reader.dense_view(self._dimension))
 
     def _open_lexical(self) -> LexicalIndex:
         try:

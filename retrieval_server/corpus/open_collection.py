@@ -123,7 +123,6 @@ class OpenCollection:
         async with asyncio.TaskGroup() as group:
             for _ in range(2):
                 group.create_task(embed_some(self._encoder))
-        await self._on_writer(self.collection.refresh_dense)
         view = self.collection.current_view
         _log.info("vectors complete", collection=self.collection.name, chunk_count=view.embedded_chunk_count)
 

@@ -8,6 +8,8 @@ import pytest
 
 from retrieval_server.corpus.collection import Collection
 from retrieval_server.corpus.embedding import embed_chunks
+from retrieval_server.corpus.reader import CorpusReader
+from retrieval_server.engine.dense import DenseView
 from retrieval_server.engine.lexical import LexicalIndex, lexical_query
 from retrieval_server.engine.retriever import retrieve
 from retrieval_server.errors import FailedPrecondition, GroundwireError
@@ -34,7 +36,6 @@ def embed(collection: Collection, encoder: WordHashEncoder) -> None:
     while chunks := collection.chunks_to_embed(0, 10):
         windows = embed_chunks(chunks, encoder, collection.known_vectors)
         collection.store_vectors({c.chunk_id: w for c, w in zip(chunks, windows, strict=True)})
-    collection.refresh_dense()
 
 
 def paths(collection: Collection, query: str) -> list[str]:
@@ -164,7 +165,6 @@ def test_dense_takes_part_only_when_every_chunk_has_its_vectors(open_collection:
     chunks = collection.chunks_to_embed(0, 5)
     windows = embed_chunks(chunks, encoder, collection.known_vectors)
     collection.store_vectors({c.chunk_id: w for c, w in zip(chunks, windows, strict=True)})
-    collection.refresh_dense()
     view = collection.current_view
     assert view.dense is None
     assert view.dense_coverage == pytest.approx(5 / 12)
@@ -220,3 +220,22 @@ def test_terms_of_a_query_that_no_chunk_has_find_nothing(open_collection: Opener
 
 def _die(*_: object) -> None:
     raise OSError("killed here")
+
+
+def test_full_coverage_is_never_shown_before_the_vectors_take_part(
+    open_collection: Opener, monkeypatch: pytest.MonkeyPatch
+):
+    collection = open_collection()
+    shown: list[float] = []
+    read = CorpusReader.dense_view
+
+    def watch(reader: CorpusReader, dimension: int) -> DenseView:
+        shown.append(collection.current_view.dense_coverage)
+        return read(reader, dimension)
+
+    monkeypatch.setattr(CorpusReader, "dense_view", watch)
+    collection.apply(change(*(parsed(f"f{i}.md", f"alpha{i}") for i in range(12))))
+    embed(collection, WordHashEncoder())
+    assert shown
+    assert all(coverage < 1 for coverage in shown)
+    assert collection.current_view.dense_coverage == 1

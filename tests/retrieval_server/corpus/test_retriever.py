@@ -27,7 +27,6 @@ def fill(collection: Collection, files: Mapping[str, str], max_chunk_chars: int 
     while chunks := collection.chunks_to_embed(0, 50):
         windows = embed_chunks(chunks, ENCODER, collection.known_vectors)
         collection.store_vectors({c.chunk_id: w for c, w in zip(chunks, windows, strict=True)})
-    collection.refresh_dense()
 
 
 def search(collection: Collection, query: str, **fields: object) -> RetrieveResult:
