@@ -149,10 +149,10 @@ def _valkey_port(redis_url: str | None) -> int:
         url = urlsplit(redis_url)
         host, port = url.hostname or "", DEFAULT_REDIS_PORT if url.port is None else url.port
     except ValueError as error:
-        raise StartupError(f"GROUNDWIRE_REDIS_URL={redis_url}: {error}") from error
+        raise StartupError("GROUNDWIRE_REDIS_URL is not an address: redis://HOST:PORT") from error
     if url.scheme != "redis" or not _is_loopback(host):
         raise StartupError(
-            f"GROUNDWIRE_REDIS_URL={redis_url}: `make up` brings its own Valkey and can only put it on this machine;"
+            "GROUNDWIRE_REDIS_URL is not on this machine, and `make up` can put its own Valkey nowhere else;"
             " unset it, or start .venv/bin/retrieval-server and .venv/bin/generation-worker by themselves"
         )
     try:

@@ -17,7 +17,7 @@ def _unique_worker_id() -> str:
 class WorkerSettings(BaseSettings):
     """Each field is set by GROUNDWIRE_ and its name in capitals."""
 
-    model_config = SettingsConfigDict(env_prefix="GROUNDWIRE_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="GROUNDWIRE_", frozen=True, extra="ignore", env_ignore_empty=True)
 
     redis_url: str = "redis://127.0.0.1:6379/0"
     models_dir: Path | None = None

@@ -1,4 +1,4 @@
-"""The server's own nouns. Protobuf is met only in `api/convert.py` and in the queue's messages."""
+"""The server's own nouns. Protobuf is met in `api/`, in `passage_message.py` and in the queue's messages."""
 
 from dataclasses import dataclass, field
 from enum import Enum

@@ -82,7 +82,9 @@ class DatasetRun(Generic[_T]):
             for _ in range(_MAX_PASS_COUNT):
                 if bar is not None:
                     bar.n = len(journal.entries)
-                problems, busy = {}, []
+                busy = []
+                for one in to_ask:
+                    problems.pop(one.item_number, None)
                 for outcome in self.ask([one.question for one in to_ask]):
                     question = to_ask[outcome.item_index]
                     error = self._keep(journal, question, outcome)

@@ -56,7 +56,9 @@ def connect(redis_url: str, *, block_s: float = 0.0, max_connections: int = 64) 
             retry=Retry(NoBackoff(), 0),
         )
     except ValueError as error:
-        raise RedisUrlError(f"GROUNDWIRE_REDIS_URL is not a Redis address: {error}") from error
+        raise RedisUrlError(
+            "GROUNDWIRE_REDIS_URL is not a Redis address: redis://HOST:PORT/DB, rediss://… or unix://PATH"
+        ) from error
     client = cast("QueueRedis", QueueRedis.from_pool(pool))
     client.command_timeout_s = COMMAND_TIMEOUT_S + block_s
     return client

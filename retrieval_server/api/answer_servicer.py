@@ -9,8 +9,8 @@ import structlog
 
 from groundwire.v1 import answer_service_pb2 as pb
 from groundwire.v1 import answer_service_pb2_grpc, error_pb2
-from retrieval_server.api.as_finished import as_finished
 from retrieval_server.api.convert_answer import check_request_id, event_to_pb, question_from_pb, result_to_pb
+from retrieval_server.api.in_flight import worked_on
 from retrieval_server.api.status import item_status
 from retrieval_server.errors import FieldError, GroundwireError, InternalFault, InvalidRequest
 from retrieval_server.generation.answering import Answering
@@ -50,7 +50,7 @@ class AnswerServicer(answer_service_pb2_grpc.AnswerServiceServicer):
             return await self._batch_item(request, context.time_remaining())
 
         in_flight = self._settings.max_batch_in_flight
-        async with aclosing(as_finished(request_iterator, answer, in_flight)) as responses:
+        async with aclosing(worked_on(request_iterator, answer, in_flight)) as responses:
             async for response in responses:
                 yield response
 

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import grpc
 
 from groundwire.v1 import collection_pb2, corpus_service_pb2, corpus_service_pb2_grpc, document_pb2, error_pb2
+from retrieval_server.api.message_size import check_message_size
 from retrieval_server.api.paging import page_of
 from retrieval_server.api.sync_stream import SyncStream
 from retrieval_server.corpus.catalog import Catalog
@@ -84,14 +86,17 @@ class CorpusServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         if found is None:
             name = request.document_id or request.path
             raise NotFound(error_pb2.ERROR_REASON_DOCUMENT_NOT_FOUND, f"no document {name!r}", metadata={"path": name})
-        return corpus_service_pb2.GetDocumentResponse(document=_document(found, include_text=request.include_text))
+        response = corpus_service_pb2.GetDocumentResponse(document=_document(found, include_text=request.include_text))
+        check_message_size(response, self._settings, "include_text", "raise GROUNDWIRE_MAX_MESSAGE_BYTES")
+        return response
 
     async def SyncDocuments(
         self, request_iterator: AsyncIterator[corpus_service_pb2.SyncDocumentsRequest], context: Context
     ) -> AsyncIterator[corpus_service_pb2.SyncDocumentsResponse]:
         """Bring a source up to date."""
-        async for response in SyncStream(self._catalog, self._settings).run(request_iterator):
-            yield response
+        async with aclosing(SyncStream(self._catalog, self._settings).run(request_iterator)) as responses:
+            async for response in responses:
+                yield response
 
 
 def _collection(opened: OpenCollection) -> collection_pb2.Collection:

@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 
 from groundwire.v1 import error_pb2
 from retrieval_server import errors
-from retrieval_server.api.status import status_code, trailers
+from retrieval_server.api.status import clipped, status_code, trailers
 
 _log = structlog.get_logger()
 
@@ -135,8 +135,8 @@ class _Call:
 
     async def _abort(self, error: errors.GroundwireError) -> None:
         code = status_code(error)
-        self._log_line(code.name, reason=error.reason_name, detail=error.message)
-        await self._context.abort(code, error.message, trailers(error))
+        self._log_line(code.name, reason=error.reason_name, detail=clipped(error.message))
+        await self._context.abort(code, clipped(error.message), trailers(error))
 
     def _log_line(self, code: str, **fields: str) -> None:
         elapsed_ms = round((time.perf_counter() - self._started) * 1000, 2)

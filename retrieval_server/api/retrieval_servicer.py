@@ -1,20 +1,23 @@
 """RetrievalService."""
 
-import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import grpc
+import structlog
 
 from groundwire.v1 import error_pb2, retrieval_service_pb2, retrieval_service_pb2_grpc
 from retrieval_server.api.convert import retrieve_query, retrieve_response
+from retrieval_server.api.in_flight import worked_on
+from retrieval_server.api.message_size import check_message_size
 from retrieval_server.api.status import item_status
 from retrieval_server.corpus.searching import Searching
-from retrieval_server.errors import FieldError, GroundwireError, InvalidRequest
+from retrieval_server.errors import FieldError, GroundwireError, InternalFault, InvalidRequest
 from retrieval_server.settings import ServerSettings
 
 Context = grpc.aio.ServicerContext[Any, Any]
-_Finished = asyncio.Task[retrieval_service_pb2.BatchRetrieveResponse]
+_log = structlog.get_logger()
 
 
 class RetrievalServicer(retrieval_service_pb2_grpc.RetrievalServiceServicer):
@@ -28,7 +31,7 @@ class RetrievalServicer(retrieval_service_pb2_grpc.RetrievalServiceServicer):
         self, request: retrieval_service_pb2.RetrieveRequest, context: Context
     ) -> retrieval_service_pb2.RetrieveResponse:
         """Answer one query."""
-        return retrieve_response(await self._searching.retrieve(retrieve_query(request, self._settings)))
+        return await self._retrieve(request, "")
 
     async def BatchRetrieve(
         self, request_iterator: AsyncIterator[retrieval_service_pb2.BatchRetrieveRequest], context: Context
@@ -36,45 +39,41 @@ class RetrievalServicer(retrieval_service_pb2_grpc.RetrievalServiceServicer):
         """Answer many, reading no further ahead than the limit on what is in flight."""
         config = await _first_config(request_iterator)
         in_order = config.order == retrieval_service_pb2.BATCH_ORDER_AS_SENT
-        running: list[_Finished] = []
-        reading = asyncio.ensure_future(anext(request_iterator, None))
-        more = True
-        try:
-            while more or running:
-                room = more and len(running) < self._settings.max_batch_in_flight
-                waited: list[asyncio.Future[Any]] = [*running, *([reading] if room else [])]
-                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-                if room and reading.done():
-                    request = reading.result()
-                    if request is None:
-                        more = False
-                    else:
-                        running.append(asyncio.create_task(self._item(request)))
-                        reading = asyncio.ensure_future(anext(request_iterator, None))
-                for task in [t for t in running if t.done()]:
-                    if in_order and task is not running[0]:
-                        break
-                    running.remove(task)
-                    yield task.result()
-        finally:
-            reading.cancel()
-            for task in running:
-                task.cancel()
+        async with aclosing(
+            worked_on(request_iterator, self._item, self._settings.max_batch_in_flight, in_order=in_order)
+        ) as responses:
+            async for response in responses:
+                yield response
+
+    async def _retrieve(
+        self, request: retrieval_service_pb2.RetrieveRequest, field_prefix: str
+    ) -> retrieval_service_pb2.RetrieveResponse:
+        query = retrieve_query(request, self._settings, field_prefix)
+        response = retrieve_response(await self._searching.retrieve(query))
+        check_message_size(response, self._settings, f"{field_prefix}k", "ask for fewer passages")
+        return response
 
     async def _item(
         self, request: retrieval_service_pb2.BatchRetrieveRequest
     ) -> retrieval_service_pb2.BatchRetrieveResponse:
         index = request.item.item_index
         try:
-            if request.WhichOneof("message") != "item":
-                raise InvalidRequest(FieldError("item", "must be set on every message after the first"))
-            query = retrieve_query(request.item.retrieve, self._settings, "item.retrieve.")
-            result = retrieve_response(await self._searching.retrieve(query))
+            _check_is_item(request)
+            result = await self._retrieve(request.item.retrieve, "item.retrieve.")
         except GroundwireError as error:
             return retrieval_service_pb2.BatchRetrieveResponse(item_index=index, status=item_status(error))
+        except Exception:
+            _log.exception("batch item fault", item_index=index)
+            fault = InternalFault(error_pb2.ERROR_REASON_INTERNAL, "a fault of the server; its log has the details")
+            return retrieval_service_pb2.BatchRetrieveResponse(item_index=index, status=item_status(fault))
         return retrieval_service_pb2.BatchRetrieveResponse(
             item_index=index, status=error_pb2.ItemStatus(), retrieve=result
         )
+
+
+def _check_is_item(request: retrieval_service_pb2.BatchRetrieveRequest) -> None:
+    if request.WhichOneof("message") != "item":
+        raise InvalidRequest(FieldError("item", "must be set on every message after the first"))
 
 
 async def _first_config(

@@ -30,6 +30,8 @@ _SERVICE_NAMES = tuple(
     )
 )
 _MIN_PING_INTERVAL_MS = 10_000
+_KEEPALIVE_MS = 60_000
+_KEEPALIVE_TIMEOUT_MS = 20_000
 
 
 class EvaluationServicer(evaluation_service_pb2_grpc.EvaluationServiceServicer):
@@ -56,6 +58,9 @@ class ApiServer:
                 ("grpc.max_send_message_length", settings.max_message_bytes),
                 # Two servers on one port would each get some of the calls.
                 ("grpc.so_reuseport", 0),
+                # A client whose machine vanished is noticed, and what it held is let go.
+                ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
+                ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
                 ("grpc.http2.min_ping_interval_without_data_ms", _MIN_PING_INTERVAL_MS),
             ],
         )

@@ -10,6 +10,8 @@ from groundwire.v1 import error_pb2
 from retrieval_server import errors
 
 _DOMAIN = "groundwire"
+# gRPC refuses trailers above a few KB, and with them the whole status.
+_MAX_SHOWN_CHARS = 400
 _DETAILS_KEY = "grpc-status-details-bin"
 
 _CODE_BY_ERROR: dict[type[errors.GroundwireError], grpc.StatusCode] = {
@@ -39,15 +41,24 @@ def status_code(error: errors.GroundwireError) -> grpc.StatusCode:
     return by_type or _CODE_BY_REASON.get(error.reason, grpc.StatusCode.INTERNAL)
 
 
+def clipped(text: str) -> str:
+    """Return a text that fits into trailers, whatever a caller's own words in it were."""
+    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}…"
+
+
 def trailers(error: errors.GroundwireError) -> tuple[tuple[str, bytes], ...]:
     """Return trailing metadata: a google.rpc.Status with ErrorInfo, and BadRequest or RetryInfo where they apply."""
-    status = status_pb2.Status(code=status_code(error).value[0], message=error.message)
+    status = status_pb2.Status(code=status_code(error).value[0], message=clipped(error.message))
     details: list[error_details_pb2.ErrorInfo | error_details_pb2.BadRequest | error_details_pb2.RetryInfo] = [
-        error_details_pb2.ErrorInfo(reason=error.reason_name, domain=_DOMAIN, metadata=error.metadata)
+        error_details_pb2.ErrorInfo(
+            reason=error.reason_name,
+            domain=_DOMAIN,
+            metadata={key: clipped(value) for key, value in error.metadata.items()},
+        )
     ]
     if isinstance(error, errors.InvalidRequest):
         violations = [
-            error_details_pb2.BadRequest.FieldViolation(field=e.field, description=e.description)
+            error_details_pb2.BadRequest.FieldViolation(field=e.field, description=clipped(e.description))
             for e in error.field_errors
         ]
         details.append(error_details_pb2.BadRequest(field_violations=violations))

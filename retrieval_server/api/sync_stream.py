@@ -1,7 +1,7 @@
 """The messages of SyncDocuments, in and out, around a SourceSync."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from google.protobuf import duration_pb2
 
@@ -14,6 +14,7 @@ from retrieval_server.settings import ServerSettings
 
 _MIN_CHUNK_CHARS, _MAX_CHUNK_CHARS = 64, 20_000
 _MAX_SOURCE_BYTES = 4096
+_MAX_OFFERED_FILES = 1000
 _PROGRESS_INTERVAL_S = 0.2
 
 _OUTCOME_TO_PB = {
@@ -39,13 +40,13 @@ class SyncStream:
         self._offered_count = 0
         self._done_count = 0
 
-    async def run(self, requests: AsyncIterator[Request]) -> AsyncIterator[Response]:
+    async def run(self, requests: AsyncIterator[Request]) -> AsyncGenerator[Response]:
         """Answer each message; end with the summary once everything offered is dealt with and committed."""
         first = await anext(requests, None)
         if first is None or first.WhichOneof("message") != "begin":
             raise _wrong_order("the first message must be begin")
         opened = await self._opened(first.begin)
-        plan = await self._plan(first.begin, opened)
+        plan = self._plan(first.begin, opened)
         async with SourceSync(opened, plan) as sync:
             complete = False
             while not (complete and not sync.waits_for_content):
@@ -57,7 +58,7 @@ class SyncStream:
                     for response in self._offer(sync, request.offer):
                         yield response
                 elif kind == "contents":
-                    async for response in self._contents(sync, request.contents):
+                    for response in await self._contents(sync, request.contents):
                         yield response
                 elif kind == "offer_complete" and not complete:
                     complete = True
@@ -89,12 +90,10 @@ class SyncStream:
             )
         return await self._catalog.get_or_create(name)
 
-    async def _plan(self, begin: sync_pb2.SyncBegin, opened: OpenCollection) -> SyncPlan:
+    def _plan(self, begin: sync_pb2.SyncBegin, opened: OpenCollection) -> SyncPlan:
         max_chunk_chars = opened.collection.current_view.max_chunk_chars
         if begin.HasField("max_chunk_size_chars"):
             max_chunk_chars = begin.max_chunk_size_chars
-            if not begin.dry_run and max_chunk_chars != opened.collection.current_view.max_chunk_chars:
-                await opened.write(opened.collection.set_max_chunk_chars, max_chunk_chars)
         return SyncPlan(
             source_key=begin.source,
             display_prefix=begin.display_prefix,
@@ -107,6 +106,8 @@ class SyncStream:
 
     def _offer(self, sync: SourceSync, offer: sync_pb2.SyncOffer) -> list[Response]:
         responses: list[Response] = []
+        if len(offer.files) > _MAX_OFFERED_FILES:
+            raise InvalidRequest(FieldError("offer.files", f"{len(offer.files)} files, at most {_MAX_OFFERED_FILES}"))
         wanted: list[str] = []
         for file in offer.files:
             self._offered_count += 1
@@ -121,18 +122,18 @@ class SyncStream:
             responses.append(Response(wanted=sync_pb2.SyncWanted(relative_paths=wanted)))
         return responses
 
-    async def _contents(self, sync: SourceSync, contents: sync_pb2.SyncContents) -> AsyncIterator[Response]:
-        unreadable = [
+    async def _contents(self, sync: SourceSync, contents: sync_pb2.SyncContents) -> list[Response]:
+        reports = [
             sync.receive(part.relative_path, part.data, last=part.last, unreadable=part.unreadable)
             for part in contents.parts
         ]
-        for report in (*unreadable, *await sync.advance()):
-            if report is not None:
-                self._done_count += 1
-                yield _file(report)
+        reports += await sync.advance()
+        responses = [_file(report) for report in reports if report is not None]
+        self._done_count += len(responses)
         if time.perf_counter() - self._progress_sent >= _PROGRESS_INTERVAL_S:
             self._progress_sent = time.perf_counter()
-            yield self._progress(sync_pb2.SYNC_PHASE_READING)
+            responses.append(self._progress(sync_pb2.SYNC_PHASE_READING))
+        return responses
 
     def _progress(self, phase: sync_pb2.SyncPhase.ValueType) -> Response:
         return Response(

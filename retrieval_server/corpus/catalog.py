@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 import re
+import sqlite3
 from pathlib import Path
 
 from groundwire.v1 import error_pb2
@@ -86,8 +87,15 @@ class Catalog:
         self._lock.release()
 
     async def _open_one(self, name: str) -> OpenCollection:
-        fingerprint, dimension = (self._encoder.fingerprint, self._encoder.dimension) if self._encoder else ("", 1)
-        collection = await asyncio.to_thread(Collection, name, self._root / name, fingerprint, dimension)
+        fingerprint, dimension = (self._encoder.fingerprint, self._encoder.dimension) if self._encoder else ("", None)
+        try:
+            collection = await asyncio.to_thread(Collection, name, self._root / name, fingerprint, dimension)
+        except (OSError, sqlite3.Error) as error:
+            raise GroundwireError(
+                error_pb2.ERROR_REASON_STORAGE_FAILED,
+                f"collection {name} cannot be opened ({error}); put back {self._root / name} from a copy, or remove it "
+                "and run `client index` again",
+            ) from error
         opened = OpenCollection(collection, self._encoder)
         self._open[name] = opened
         return opened

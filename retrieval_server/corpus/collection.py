@@ -7,6 +7,8 @@ Whatever lags when a collection is opened is brought up from SQLite, so a proces
 import json
 import os
 import shutil
+import sqlite3
+import stat
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,8 +34,8 @@ from retrieval_server.model import Passage
 _DATABASE = "corpus.sqlite"
 _LEXICAL = "lexical"
 _LEXICAL_STATE = "lexical.json"
-# Building the lexical index afresh takes about 0.1 s per 1,000 chunks, off the request path.
 _MAX_KNOWN_PLACES = 100_000
+# Up to this size an index built afresh costs a few seconds, off the request path.
 _ALWAYS_COMPACTED_CHUNKS = 50_000
 _COMPACTED_DEAD_SHARE = 0.05
 
@@ -76,7 +78,7 @@ class CollectionView:
 class Collection:
     """A collection that is open. Reads from any thread; writes from one thread at a time."""
 
-    def __init__(self, name: str, directory: Path, encoder_fingerprint: str, vector_dimension: int) -> None:
+    def __init__(self, name: str, directory: Path, encoder_fingerprint: str, vector_dimension: int | None) -> None:
         self.name = name
         self.directory = directory
         self._is_closed = False
@@ -90,8 +92,11 @@ class Collection:
         self._lexical = self._open_lexical()
         self._views_lock = threading.Lock()
         self._held_generations: Counter[int] = Counter()
-        self._bring_up_lexical()
-        self._view = self._with_dense(self._current(vector_epoch=int(self._store.meta("vector_epoch") or 0)))
+        self._lexical_generation = self._stored_lexical_generation()
+        if self._lexical_generation != self._store.generation:
+            self._rebuild_lexical()
+        view = self._current(vector_epoch=int(self._store.meta("vector_epoch") or 0))
+        self._view = replace(view, dense=self._dense_of(view))
 
     @contextmanager
     def view(self) -> Iterator[CollectionView]:
@@ -120,28 +125,37 @@ class Collection:
         """Deleted chunks that still weigh on BM25's statistics until the lexical index is built afresh."""
         return self._stale_chunk_count
 
-    def set_max_chunk_chars(self, max_chunk_chars: int) -> None:
-        """Change the largest chunk of what is added next."""
-        self._store.set_meta(max_chunk_chars=str(max_chunk_chars))
-        self._view = replace(self._view, max_chunk_chars=max_chunk_chars)
-
     def apply(self, change: SourceChange) -> int:
         """Commit `change` and make it visible; return its generation.
 
-        Raises GroundwireError OUTCOME_UNKNOWN when it is durable but could not be made visible: repeating it is safe.
+        Raises GroundwireError OUTCOME_UNKNOWN when it is durable but could not be made visible: repeating it is safe,
+        and `catch_up` makes it visible.
         """
         committed = self._store.commit(change)
-        self._stale_chunk_count = self._store.dead_chunk_count
         try:
-            self._lexical.replace(committed.dead_document_rows, committed.added_entries)
-            self._record_lexical(committed.generation)
-            self._view = self._with_dense(self._current(self._view.vector_epoch))
-        except (OSError, ValueError) as error:
+            self._stale_chunk_count = self._store.dead_chunk_count
+            if self._lexical_generation == committed.generation - 1:
+                self._lexical.replace(committed.dead_document_rows, committed.added_entries)
+                self._record_lexical(committed.generation)
+            else:
+                self._rebuild_lexical()
+            self._publish(self._current(self._view.vector_epoch))
+        except (OSError, ValueError, sqlite3.Error, GroundwireError) as error:
             raise GroundwireError(
                 error_pb2.ERROR_REASON_OUTCOME_UNKNOWN,
-                f"the change is stored but not yet searchable ({error}); restart the server, then repeat it",
+                f"the change is stored but not yet searchable ({error}); the server goes on trying, repeating is safe",
             ) from error
         return committed.generation
+
+    def is_behind(self) -> bool:
+        """Tell whether searches do not see the last committed change, since its indexing failed."""
+        return self._view.generation != self._store.generation
+
+    def catch_up(self) -> None:
+        """Make the last committed change visible after a failure."""
+        if self.is_behind():
+            self._rebuild_lexical()
+            self._publish(self._current(self._view.vector_epoch))
 
     def chunks_to_embed(self, after_chunk_id: int, limit: int) -> list[ChunkToEmbed]:
         """Return living chunks without vectors, by chunk id."""
@@ -154,7 +168,7 @@ class Collection:
     def store_vectors(self, windows_by_chunk: Mapping[int, EmbeddedWindows]) -> None:
         """Make vectors durable; searches see all of them once no chunk lacks its own."""
         self._store.put_vectors(windows_by_chunk)
-        self._view = self._with_dense(replace(self._view, embedded_chunk_count=self.reader.chunk_counts()[2]))
+        self._publish(replace(self._view, embedded_chunk_count=self.reader.chunk_counts()[2]))
 
     def needs_compaction(self) -> bool:
         """Tell whether deleted chunks still weigh on BM25's statistics and are worth an index built afresh."""
@@ -173,7 +187,7 @@ class Collection:
 
     def disk_bytes(self) -> int:
         """Return the bytes that the collection takes on disk."""
-        return sum(f.stat().st_size for f in self.directory.rglob("*") if f.is_file())
+        return sum(map(_size_bytes, self.directory.rglob("*")))
 
     def close(self) -> None:
         """Release the files; a second time does nothing."""
@@ -198,13 +212,19 @@ class Collection:
             reader=self.reader,
         )
 
-    def _with_dense(self, view: CollectionView) -> CollectionView:
-        """Add the vectors to a view that lacks none: full coverage is never seen before the vectors themselves."""
-        if view.dense_coverage < 1:
-            return view
-        epoch = view.vector_epoch + 1
-        self._store.set_meta(vector_epoch=str(epoch))
-        return replace(view, vector_epoch=epoch, dense=self.reader.dense_view(self._dimension))
+    def _publish(self, view: CollectionView) -> None:
+        """Let searches see a view, with its vectors: full coverage is never seen before the vectors themselves."""
+        dense = self._dense_of(view)
+        if dense is not None:
+            view = replace(view, vector_epoch=view.vector_epoch + 1, dense=dense)
+            self._store.set_meta(vector_epoch=str(view.vector_epoch))
+        self._view = view
+
+    def _dense_of(self, view: CollectionView) -> DenseView | None:
+        """Return the vectors of a view that lacks none."""
+        if self._dimension is None or view.dense_coverage < 1:
+            return None
+        return self.reader.dense_view(self._dimension)
 
     def _open_lexical(self) -> LexicalIndex:
         try:
@@ -215,12 +235,15 @@ class Collection:
             (self.directory / _LEXICAL_STATE).unlink(missing_ok=True)
             return LexicalIndex(self.directory / _LEXICAL)
 
-    def _bring_up_lexical(self) -> None:
-        wanted = {"generation": self._store.generation, "analyser_version": ANALYSER_VERSION}
-        if self._lexical_state() == wanted:
-            return
+    def _rebuild_lexical(self) -> None:
+        generation = self._store.generation
         self._lexical.rebuild(self._store.lexical_entries())
-        self._record_lexical(self._store.generation)
+        self._record_lexical(generation)
+
+    def _stored_lexical_generation(self) -> int | None:
+        """Return the generation that the lexical index reflects, None when it is not known or another analyser's."""
+        state = self._lexical_state()
+        return state["generation"] if state and state.get("analyser_version") == ANALYSER_VERSION else None
 
     def _lexical_state(self) -> dict[str, int] | None:
         try:
@@ -238,6 +261,7 @@ class Collection:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
+        self._lexical_generation = generation
 
     def _check_versions(self, encoder_fingerprint: str) -> None:
         chunker = self._store.meta("chunker_version")
@@ -254,3 +278,11 @@ class Collection:
             # Vectors of two encoders must never meet; texts are all here, so they are computed again.
             self._store.forget_vectors()
             self._store.set_meta(vectors_of=vectors_of)
+
+
+def _size_bytes(path: Path) -> int:
+    try:
+        status = path.stat()
+    except FileNotFoundError:  # an index file that was merged away while we looked
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0

@@ -93,6 +93,7 @@ class OpenCollection:
             await self._changed.wait()
             self._changed.clear()
             try:
+                await self._on_writer(self.collection.catch_up)
                 await self._embed_all()
                 await self._compact()
             except Exception:

@@ -5,16 +5,18 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from groundwire.v1 import error_pb2
 from retrieval_server.corpus.documents import ParsedDocument
 from retrieval_server.corpus.schema import connect, create_or_check
 from retrieval_server.engine.lexical import LexicalEntry, index_terms
+from retrieval_server.errors import GroundwireError
 from retrieval_server.model import ContentKind
 
 _DEAD_CHUNKS = "dead_chunk_count"
@@ -117,7 +119,13 @@ class CorpusStore:
             for document in change.documents:
                 entries.extend(self._insert(change, source_id, document, generation))
             dead_total = self.dead_chunk_count + self._chunk_count(dead)
-            self._put_meta({"generation": str(generation), _DEAD_CHUNKS: str(dead_total)})
+            self._put_meta(
+                {
+                    "generation": str(generation),
+                    "max_chunk_chars": str(change.max_chunk_chars),
+                    _DEAD_CHUNKS: str(dead_total),
+                }
+            )
         return CommittedChange(generation, tuple(dead), tuple(entries))
 
     def purge_dead(self, oldest_view_generation: int) -> None:
@@ -274,10 +282,20 @@ class CorpusStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
         try:
+            self._connection.execute("BEGIN IMMEDIATE")
             yield
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._roll_back()
+            raise GroundwireError(
+                error_pb2.ERROR_REASON_STORAGE_FAILED, f"the collection could not be written: {error}"
+            ) from error
         except BaseException:
-            self._connection.execute("ROLLBACK")
+            self._roll_back()
             raise
-        self._connection.execute("COMMIT")
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")

@@ -78,6 +78,7 @@ class SourceSync:
         self._held: list[ParsedDocument] = []
         self._held_chars = 0
         self._superseded: list[str] = []
+        self._committing: asyncio.Future[int] | None = None
         self.counts = dict.fromkeys(FileOutcome, 0)
 
     async def __aenter__(self) -> Self:
@@ -97,10 +98,16 @@ class SourceSync:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._opened.syncing_sources.discard(self._plan.source_key)
-        for batch in self._parsing:
-            batch.cancel()
-        self._parser.close()
+        try:
+            for batch in self._parsing:
+                batch.cancel()
+            await asyncio.gather(*self._parsing, return_exceptions=True)
+            if self._committing is not None:
+                # A commit is not interrupted; whoever syncs next must find what it did.
+                await asyncio.wait([self._committing])
+        finally:
+            self._parser.close()
+            self._opened.syncing_sources.discard(self._plan.source_key)
 
     @property
     def waits_for_content(self) -> bool:
@@ -139,8 +146,13 @@ class SourceSync:
             self._wanted.discard(relative_path)
             self._incoming = None
             return self._report(FileReport(relative_path, FileOutcome.SKIPPED, "could not be read"))
-        if self._incoming is None or self._incoming.relative_path != relative_path:
+        if self._incoming is None:
             self._incoming = _Incoming(relative_path)
+        if self._incoming.relative_path != relative_path:
+            raise GroundwireError(
+                error_pb2.ERROR_REASON_PROTOCOL_ORDER,
+                f"content of {relative_path!r} came before the last part of {self._incoming.relative_path!r}",
+            )
         # One byte above the limit is enough to know, and keeps a file that grew meanwhile out of memory.
         room = self._plan.max_file_bytes + 1 - len(self._incoming.data)
         self._incoming.data += data[: max(0, room)]
@@ -177,6 +189,8 @@ class SourceSync:
         reports += [self._report(FileReport(path, FileOutcome.REMOVED)) for path in vanished]
         if not self._plan.dry_run:
             await self._commit([*self._superseded, *vanished])
+            # A repetition after OUTCOME_UNKNOWN finds everything stored and must still not end before it is visible.
+            await self._opened.write(self._opened.collection.catch_up)
         return reports
 
     async def _start(self, batch: list[File]) -> list[FileReport]:
@@ -218,7 +232,8 @@ class SourceSync:
             removed_paths=removed_paths,
             windows_by_path=await self._opened.embed_now(documents),
         )
-        await self._opened.write(self._opened.collection.apply, change)
+        self._committing = asyncio.ensure_future(self._opened.write(self._opened.collection.apply, change))
+        await asyncio.shield(self._committing)
         self._stored_prefix = self._plan.display_prefix
 
     def _outcome_of(self, relative_path: str) -> FileOutcome:

@@ -19,7 +19,7 @@ WINDOWS_VERSION = 5
 CountPieces = Callable[[Sequence[str]], list[int]]
 
 # Code within prose is code; a fence that is not closed here was cut by the end of the chunk.
-_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^[ \t]*+\1[ \t]*+$|\Z)", re.DOTALL | re.MULTILINE)
 _WORD = re.compile(r"[^\W\d]\w*")
 # A sentence's end, or a line's: what is never cut unless it alone fills a window.
 _SENTENCE = re.compile(r"[^\n.!?]*(?:[.!?](?!\s)[^\n.!?]*)*(?:[.!?]+\s+|\n+|\Z)")

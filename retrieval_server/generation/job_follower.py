@@ -104,7 +104,8 @@ class JobFollower:
             # At least the end is told, also to who has seen it before.
             self._sequence = min(self._sequence, int(sequence or 1) - 1)
             await self._keep()
-            return True
+            # Redis evicts keys one by one: an end without its events is lost like the whole.
+            return bool(await self._redis.exists(self._keys.events(self._job_id)))
         overdue_s = now_s + now_us / 1e6 - int(deadline_ms or 0) / 1000
         self._give_up_s = time.monotonic() - overdue_s + DEADLINE_GRACE_S
         if overdue_s > DEADLINE_GRACE_S:

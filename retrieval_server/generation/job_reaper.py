@@ -37,6 +37,10 @@ class JobReaper:
             except RedisError as error:
                 delay_s = backoff.next_s()
                 log.debug("jobs not reaped", error=str(error))
+            except Exception:
+                # Callers wait for what this ends: it goes on, whatever one job holds.
+                delay_s = backoff.next_s()
+                log.exception("jobs not reaped")
             await asyncio.sleep(delay_s)
 
     async def reap(self) -> None:

@@ -7,7 +7,7 @@ from retrieval_server.engine.chunkers.pieces import Piece
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#*)?[ \t]*$")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 
 
@@ -53,7 +53,7 @@ def _headings(text: str) -> Iterator[tuple[int, int, str]]:
         heading = _HEADING.match(line)
         underline = _UNDERLINE.match(line)
         if heading:
-            yield match.start(), len(heading.group(1)), (heading.group(2) or "").strip()
+            yield match.start(), len(heading.group(1)), _title(line[heading.end() :])
             previous = ""
         elif underline and previous.strip() and not previous.lstrip().startswith(("-", "*", ">", "|", "#")):
             yield previous_offset, 1 if underline.group(1)[0] == "=" else 2, previous.strip()
@@ -61,3 +61,10 @@ def _headings(text: str) -> Iterator[tuple[int, int, str]]:
         else:
             previous = line
             previous_offset = match.start()
+
+
+def _title(rest: str) -> str:
+    """Return a heading's text without the marks that may close it, as in "## Title ##"."""
+    title = rest.strip()
+    unmarked = title.rstrip("#")
+    return unmarked.rstrip() if not unmarked or unmarked[-1] in " \t" else title

@@ -222,3 +222,64 @@ async def test_collections_are_listed_and_kept_apart(tmp_path: Path):
         listed = await services.corpus.ListCollections(corpus_service_pb2.ListCollectionsRequest(page_size=1))
         assert [c.name for c in listed.collections] == ["one"]
         assert listed.next_page_token
+
+
+async def test_a_sync_that_fails_leaves_the_chunk_size_alone(tmp_path: Path):
+    async with running_server(tmp_path) as services:
+        await sync(services, {"a.md": b"alpha"})
+        with pytest.raises(grpc.aio.AioRpcError):
+            async for _ in services.corpus.SyncDocuments(
+                iter([Request(begin=sync_pb2.SyncBegin(source="/src", max_chunk_size_chars=777))])
+            ):
+                pass
+        assert (await stats(services)).collection.max_chunk_size_chars == 2000
+
+
+async def test_parts_of_two_files_must_not_be_interleaved(tmp_path: Path):
+    offers = [
+        sync_pb2.OfferedFile(relative_path=p, sha256=hashlib.sha256(b"alphabeta").digest(), size_bytes=9) for p in "ab"
+    ]
+    parts = [sync_pb2.FilePart(relative_path=p, data=b"alpha") for p in "ab"]
+    requests = [
+        Request(begin=sync_pb2.SyncBegin(source="/src")),
+        Request(offer=sync_pb2.SyncOffer(files=offers)),
+        Request(contents=sync_pb2.SyncContents(parts=parts)),
+    ]
+    async with running_server(tmp_path) as services:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            async for _ in services.corpus.SyncDocuments(iter(requests)):
+                pass
+        assert details(caught.value)["ErrorInfo"].reason == "PROTOCOL_ORDER"
+
+
+async def test_more_offers_than_a_message_may_hold_are_refused(tmp_path: Path):
+    file = sync_pb2.OfferedFile(relative_path="a", sha256=bytes(32))
+    requests = [
+        Request(begin=sync_pb2.SyncBegin(source="/src")),
+        Request(offer=sync_pb2.SyncOffer(files=[file] * 1001)),
+    ]
+    async with running_server(tmp_path) as services:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            async for _ in services.corpus.SyncDocuments(iter(requests)):
+                pass
+        assert [v.field for v in details(caught.value)["BadRequest"].field_violations] == ["offer.files"]
+
+
+async def test_a_result_larger_than_a_message_is_refused_with_the_remedy_and_ends_no_batch(tmp_path: Path):
+    text = ("alpha " * 3300).encode()
+    async with running_server(tmp_path, max_message_bytes=64 * 1024) as services:
+        await sync(services, {f"{i}.md": text for i in range(5)}, max_chunk_size_chars=20_000)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await search(services, "alpha", k=5)
+        assert details(caught.value)["ErrorInfo"].reason == "LIMIT_EXCEEDED"
+        items = [Batch(item={"item_index": k, "retrieve": {"query": "alpha", "k": k}}) for k in (5, 1)]
+        responses = {r.item_index: r async for r in services.retrieval.BatchRetrieve(iter([Batch(config={}), *items]))}
+        assert (responses[5].status.code, responses[1].status.code) == (3, 0)
+
+
+async def test_a_very_long_name_is_not_found_like_a_short_one(tmp_path: Path):
+    async with running_server(tmp_path) as services:
+        await sync(services, {"a.md": b"alpha"})
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await services.corpus.GetDocument(corpus_service_pb2.GetDocumentRequest(path="x" * 50_000))
+        assert details(caught.value)["ErrorInfo"].reason == "DOCUMENT_NOT_FOUND"

@@ -112,3 +112,12 @@ async def test_a_failed_upkeep_is_tried_again(tmp_path: Path, monkeypatch: pytes
     await opened.write(opened.collection.apply, change(parsed("a.py", "alpha = 1")))
     await until_embedded(opened)
     await catalog.close()
+
+
+async def test_a_damaged_database_is_one_clear_error(tmp_path: Path):
+    directory = tmp_path / "collections" / "default"
+    directory.mkdir(parents=True)
+    (directory / "corpus.sqlite").write_bytes(b"this is no database, " * 500)
+    with pytest.raises(GroundwireError, match="client index") as caught:
+        await opened_catalog(tmp_path)
+    assert caught.value.reason == error_pb2.ERROR_REASON_STORAGE_FAILED

@@ -93,6 +93,56 @@ def test_a_death_after_the_database_commit_is_replayed_at_open(
     assert paths(again, "alpha") == []
 
 
+def test_what_failed_to_be_indexed_once_is_found_after_a_repetition_and_later_changes(
+    open_collection: Opener, monkeypatch: pytest.MonkeyPatch
+):
+    collection = open_collection()
+    collection.apply(change(parsed("a.py", "alpha = 1")))
+    with monkeypatch.context() as failing:
+        failing.setattr(LexicalIndex, "replace", _die)
+        with pytest.raises(GroundwireError):
+            collection.apply(change(parsed("b.py", "beta = 1")))
+    assert collection.is_behind()
+    collection.apply(change(parsed("c.py", "gamma = 1")))
+    assert not collection.is_behind()
+    expected = ["project/a.py"], ["project/b.py"], ["project/c.py"]
+    assert (paths(collection, "alpha"), paths(collection, "beta"), paths(collection, "gamma")) == expected
+    collection.close()
+    again = open_collection()
+    assert (paths(again, "alpha"), paths(again, "beta"), paths(again, "gamma")) == expected
+
+
+def test_what_failed_to_be_indexed_is_caught_up_with(open_collection: Opener, monkeypatch: pytest.MonkeyPatch):
+    collection = open_collection()
+    with monkeypatch.context() as failing:
+        failing.setattr(LexicalIndex, "replace", _die)
+        with pytest.raises(GroundwireError):
+            collection.apply(change(parsed("b.py", "beta = 1")))
+    collection.catch_up()
+    assert paths(collection, "beta") == ["project/b.py"]
+
+
+def test_without_an_encoder_a_collection_with_vectors_opens_and_takes_changes(open_collection: Opener, tmp_path: Path):
+    first = open_collection()
+    first.apply(change(parsed("a.py", "alpha = 1")))
+    embed(first, WordHashEncoder())
+    first.close()
+    lexical_only = Collection("c", tmp_path / "c", "", None)
+    assert paths(lexical_only, "alpha") == ["project/a.py"]
+    lexical_only.apply(change(removed=["a.py"]))
+    assert paths(lexical_only, "alpha") == []
+    lexical_only.close()
+
+
+def test_the_vector_epoch_rises_with_vectors_and_not_with_restarts(open_collection: Opener):
+    first = open_collection()
+    first.apply(change(parsed("a.py", "alpha = 1")))
+    embed(first, WordHashEncoder())
+    epoch = first.current_view.vector_epoch
+    first.close()
+    assert open_collection().current_view.vector_epoch == epoch
+
+
 def test_a_death_before_the_lexical_state_is_recorded_is_replayed_once(
     open_collection: Opener, monkeypatch: pytest.MonkeyPatch
 ):

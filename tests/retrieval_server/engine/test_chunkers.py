@@ -107,3 +107,31 @@ def test_a_line_longer_than_a_chunk_is_cut_at_spaces():
 def test_nesting_of_five_thousand_parentheses_is_text_like_any_other():
     text = "(" * 5000
     assert "".join(dict.fromkeys("".join(bodies(text, "python")))) == "("
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "hostile",
+    ["# a" + " " * 50_000 + "b", "#" * 50_000, "`" * 50_000, "~~~\n" * 20_000, " " * 50_000 + "x", "=" * 50_000 + "x",
+     "# " + "#  " * 20_000 + "x", "." * 50_000, "a." * 30_000, "\r" * 50_000, "a\n-" * 20_000, "[" * 50_000],
+)  # fmt: skip
+def test_hostile_text_takes_no_longer_than_other_text(language: str, hostile: str):
+    covered = "".join(bodies(hostile, language, 20_000))
+    assert set(covered.split()) or not hostile.strip()
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("# A", "A"),
+        ("## B ##", "B"),
+        ("# C#", "C#"),
+        ("#", ""),
+        ("# #", ""),
+        ("#\tD\t", "D"),
+        ("### C # D ###  ", "C # D"),
+    ],
+)
+def test_headings_lose_their_marks(line: str, title: str):
+    assert [c.breadcrumbs for c in chunks(f"{line}\n\ntext\n", "markdown")] == [(title,) if title else ()]

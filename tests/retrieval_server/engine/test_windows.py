@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,3 +53,13 @@ def test_no_window_is_larger_than_the_model_sees(text: str):
 
     for window in window_texts(ContentKind.DOCS, "a.md", ["b"], text, count_characters):
         assert len(window.split("\n", 1)[-1]) <= MAX_WINDOW_PIECES
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", [ContentKind.CODE, ContentKind.DOCS])
+@pytest.mark.parametrize(
+    "hostile", ["`" * 20_000, "```\n" * 5_000, "." * 20_000, "A" * 20_000 + "a", "a." * 10_000, " \n" * 9_000]
+)
+def test_hostile_text_takes_no_longer_than_other_text(kind: ContentKind, hostile: str):
+    windows = window_texts(kind, "a.md", [], hostile, count_words)
+    assert all(isinstance(window, str) for window in windows)

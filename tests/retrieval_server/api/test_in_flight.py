@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 import pytest
 
-from retrieval_server.api.as_finished import as_finished
+from retrieval_server.api.in_flight import worked_on
 
 
 async def numbers(count: int) -> AsyncIterator[int]:
@@ -23,7 +23,7 @@ async def test_results_come_as_they_finish() -> None:
 
     results = []
     finish[2].set()
-    async for result in as_finished(numbers(3), work, 3):
+    async for result in worked_on(numbers(3), work, 3):
         results.append(result)
         finish[{2: 0, 0: 1, 1: 1}[result]].set()
     assert results == [2, 0, 1]
@@ -42,7 +42,7 @@ async def test_no_more_than_the_bound_are_in_flight_and_none_is_lost(count: int)
         running -= 1
         return number
 
-    results = [result async for result in as_finished(numbers(count), work, 4)]
+    results = [result async for result in worked_on(numbers(count), work, 4)]
     assert sorted(results) == list(range(count))
     assert most <= 4
 
@@ -60,7 +60,7 @@ async def test_a_consumer_that_stops_cancels_what_is_in_flight() -> None:
             raise
         return number
 
-    async with aclosing(as_finished(numbers(3), work, 3)) as results:
+    async with aclosing(worked_on(numbers(3), work, 3)) as results:
         assert await anext(results) == 0
         await asyncio.sleep(0)
     assert len(asyncio.all_tasks()) == 1
@@ -76,4 +76,32 @@ async def test_a_stream_that_breaks_raises_to_the_consumer() -> None:
         return number
 
     with pytest.raises(ValueError):  # noqa: PT011 - it has no message
-        _ = [result async for result in as_finished(broken(), work, 2)]
+        _ = [result async for result in worked_on(broken(), work, 2)]
+
+
+async def test_results_in_order_wait_for_the_head_without_burning_a_core():
+    release = asyncio.Event()
+    waits = 0
+    wait = asyncio.wait
+
+    async def count_waits(*args: object, **kwargs: object):
+        nonlocal waits
+        waits += 1
+        return await wait(*args, **kwargs)
+
+    async def work(number: int) -> int:
+        if number == 0:
+            await release.wait()
+        return number
+
+    async def collect() -> list[int]:
+        return [result async for result in worked_on(numbers(6), work, 4, in_order=True)]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(asyncio, "wait", count_waits)
+        collecting = asyncio.create_task(collect())
+        for _ in range(200):
+            await asyncio.sleep(0)
+        assert waits < 20
+        release.set()
+        assert await collecting == [0, 1, 2, 3, 4, 5]

@@ -1,0 +1,21 @@
+"""Responses that would not fit into a message: gRPC would only say that something was too large."""
+
+from google.protobuf.message import Message
+
+from groundwire.v1 import error_pb2
+from retrieval_server.errors import FieldError, InvalidRequest
+from retrieval_server.settings import ServerSettings
+
+# What a batch or an answer wraps around a response.
+_ENVELOPE_BYTES = 1024
+
+
+def check_message_size(response: Message, settings: ServerSettings, field: str, remedy: str) -> None:
+    """Raise InvalidRequest LIMIT_EXCEEDED naming `field` when `response` is larger than a message may be."""
+    size_bytes, limit_bytes = response.ByteSize(), settings.max_message_bytes - _ENVELOPE_BYTES
+    if size_bytes > limit_bytes:
+        raise InvalidRequest(
+            FieldError(field, f"the response takes {size_bytes:,} bytes of at most {limit_bytes:,}; {remedy}"),
+            reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
+            metadata={"limit": str(limit_bytes), "actual": str(size_bytes)},
+        )
