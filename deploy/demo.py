@@ -52,9 +52,8 @@ def main() -> int:
         finally:
             if machine is not None:
                 _heading("Stopping worker, server and Valkey")
-                for _ in machine.stop():
-                    if stop.asked_again:
-                        break
+                for _ in machine.stop(lambda: stop.asked_again):
+                    pass
                 machine.close()
     say("\nAll of it worked. `make up` runs it for real; README.md says how to go on.")
     return 0

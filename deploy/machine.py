@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from xmlrpc.client import Fault, ServerProxy
@@ -95,15 +95,17 @@ class Machine:
             self._note_pids()
         return found
 
-    def stop(self) -> Iterator[tuple[str, str]]:
-        """Stop worker, server and Valkey in this order, each drained; yields log lines meanwhile."""
+    def stop(self, is_urgent: Callable[[], bool]) -> Iterator[tuple[str, str]]:
+        """Stop worker, server and Valkey in this order, each drained, unless it becomes urgent; yields log lines."""
         if self._supervisord is None:
             return
         self._supervisord.send_signal(signal.SIGTERM)
         deadline_s = time.monotonic() + sum(program.stop_wait_s for program in self._programs) + 10
-        while self.is_running and time.monotonic() < deadline_s:
+        while self.is_running and time.monotonic() < deadline_s and not is_urgent():
             yield from self.pump()
             time.sleep(_POLL_S)
+        if is_urgent():
+            return
         self._end_orphans()
         yield from self.pump()
 

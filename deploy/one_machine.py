@@ -86,10 +86,8 @@ def run(plan: Plan, stop: StopRequest) -> int:
     try:
         if status == 0:
             say("stopping worker, server and Valkey in this order (Ctrl-C again ends them at once)")
-        for line in machine.stop():
+        for line in machine.stop(lambda: stop.asked_again):
             show([line])
-            if stop.asked_again:
-                break
     finally:
         machine.close()
     if status == 0:

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import signal
 import sys
 from typing import NoReturn
 
@@ -32,6 +33,8 @@ def main() -> None:
         first = error.errors()[0]
         _refuse(f"GROUNDWIRE_{str(first['loc'][0]).upper()}: {first['msg']}")
     configure_logs("generation-worker", settings.log_level)
+    # Until the worker takes over: a stop while the model loads must not leave temporary files behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         _run(settings, _generator(settings))
     except (ModelMissing, ModelCorrupt, RedisUrlError) as error:

@@ -65,6 +65,10 @@ class DatasetRun(Generic[_T]):
                 if journal.entries:
                     note(f"going on with an unfinished run: {len(journal.entries)} of {len(questions)} are done")
                 problems |= self._ask_all(journal)
+                if questions and not journal.entries:
+                    # Nothing worth keeping, least of all in place of what an earlier run found.
+                    journal.finish()
+                    raise click.ClickException(f"no question could be asked, nothing was written: {_first(problems)}")
                 entries = [journal.entries.get(one.item_number) or self.failed_entry(one) for one in questions]
                 write_whole(self.result_path, json_text({"search_results": entries, "k": self.k}, indent=2))
                 journal.finish()
@@ -114,6 +118,11 @@ class DatasetRun(Generic[_T]):
         except client.ClientError as error:
             return error
         return None
+
+
+def _first(problems: Mapping[int, str]) -> str:
+    others = len(problems) - 1
+    return f"{next(iter(problems.values()))}{f' (and {others} more)' if others else ''}"
 
 
 def askable(question: Question) -> bool:

@@ -17,7 +17,7 @@ _MAX_CITATIONS_A_SENTENCE = 3
 # One word in common proves nothing.
 _MIN_SENTENCE_TERMS = 2
 # Share of the sentences' characters that must be supported: an answer most of which nothing backs misleads.
-_MIN_SUPPORTED = 1 / 3
+_MIN_SUPPORTED = 1 / 2
 # A text is degenerate when most of its runs of characters have been seen before, as in a loop of one phrase.
 _RUN_CHARS = 8
 _MIN_LOOP_CHARS = 120
