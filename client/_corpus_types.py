@@ -80,7 +80,6 @@ class SyncPhase(StrEnum):
     SCANNING = "scanning"
     READING = "reading"
     INDEXING = "indexing"
-    SEARCHABLE = "searchable"
     UNKNOWN = "unknown"
 
 

@@ -82,8 +82,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason says why a call or an item failed, for machines. A failed call carries the name, without the
-    prefix, as `reason` of a google.rpc.ErrorInfo with domain "groundwire" in its trailers; what varies in the message
-    is in that ErrorInfo's metadata. A shipped value is never renamed or reused.
+    prefix, as `reason` of a google.rpc.ErrorInfo with domain "groundwire" in its trailers; numbers and names that
+    a program may want are in that ErrorInfo's metadata, as each value says. A shipped value is never renamed or reused.
     """
 
 ERROR_REASON_UNSPECIFIED: ErrorReason.ValueType  # 0

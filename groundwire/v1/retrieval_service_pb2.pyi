@@ -105,7 +105,7 @@ Global___BatchOrder: _TypeAlias = BatchOrder  # noqa: Y015
 
 @_typing.final
 class FusionOverrides(_message.Message):
-    """FusionOverrides changes constants of rank fusion for one request; unset fields keep the collection's values."""
+    """FusionOverrides changes constants of rank fusion for one request; unset fields keep the defaults."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -173,7 +173,9 @@ class RetrieveRequest(_message.Message):
     query: _builtins.str
     """The question, as typed. At most 8,192 bytes of UTF-8 (a server setting); blank is INVALID_ARGUMENT / EMPTY_QUERY."""
     k: _builtins.int
-    """How many passages, 1 to 1,000; outside is INVALID_ARGUMENT. Default 10. Above the corpus, all are returned."""
+    """How many passages, 1 to 1,000; outside is INVALID_ARGUMENT. Default 10. Above what any list finds, all of
+    that is returned.
+    """
     profile: Global___RetrievalProfile.ValueType
     """Kind of query. Default AUTO."""
     explain: _builtins.bool

@@ -33,8 +33,6 @@ class _SyncPhaseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SyncPhase.V
     """Receiving and chunking content."""
     SYNC_PHASE_INDEXING: _SyncPhase.ValueType  # 2
     """Writing the lexical index."""
-    SYNC_PHASE_SEARCHABLE: _SyncPhase.ValueType  # 3
-    """Lexically searchable and durable."""
 
 class SyncPhase(_SyncPhase, metaclass=_SyncPhaseEnumTypeWrapper):
     """SyncPhase is what the server is doing."""
@@ -45,8 +43,6 @@ SYNC_PHASE_READING: SyncPhase.ValueType  # 1
 """Receiving and chunking content."""
 SYNC_PHASE_INDEXING: SyncPhase.ValueType  # 2
 """Writing the lexical index."""
-SYNC_PHASE_SEARCHABLE: SyncPhase.ValueType  # 3
-"""Lexically searchable and durable."""
 Global___SyncPhase: _TypeAlias = SyncPhase  # noqa: Y015
 
 class _SyncFileOutcome:
@@ -245,7 +241,7 @@ class SyncContents(_message.Message):
     PARTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def parts(self) -> _containers.RepeatedCompositeFieldContainer[Global___FilePart]:
-        """At most 2 MiB of data a message."""
+        """As much as fits into a message; about 2 MiB is a good size."""
 
     def __init__(
         self,

@@ -16,12 +16,14 @@ _MAX_WEIGHT = 100.0
 _MAX_RANK_CONSTANT = 1000
 _MAX_POOL_COUNT = 1000
 _MAX_PER_FILE = 1000
+_MAX_HOPS = 2
 
 _SKIPPED_TO_PB = {
     None: retrieval_service_pb2.ANSWER_SKIPPED_REASON_UNSPECIFIED,
     SkippedReason.NO_PASSAGES: retrieval_service_pb2.ANSWER_SKIPPED_REASON_NO_PASSAGES,
     SkippedReason.LOW_RELEVANCE: retrieval_service_pb2.ANSWER_SKIPPED_REASON_LOW_RELEVANCE,
 }
+_NAMED_PROFILES = frozenset({retrieval_service_pb2.RETRIEVAL_PROFILE_PRECISE})
 _SERVED_PROFILES = frozenset(
     {
         retrieval_service_pb2.RETRIEVAL_PROFILE_UNSPECIFIED,
@@ -35,7 +37,7 @@ def retrieve_query(
     request: retrieval_service_pb2.RetrieveRequest, settings: ServerSettings, field_prefix: str = ""
 ) -> RetrieveQuery:
     """Return the checked query. Raises InvalidRequest naming the fields, NotServed for what comes later."""
-    _refuse_unserved(request)
+    _refuse_unserved(request, field_prefix)
     return RetrieveQuery(
         query=_checked_query(request.query, settings, f"{field_prefix}query"),
         collection=checked_name(request.collection, f"{field_prefix}collection"),
@@ -50,8 +52,10 @@ def retrieve_query(
     )
 
 
-def retrieve_response(result: RetrieveResult) -> retrieval_service_pb2.RetrieveResponse:
-    """Return the response for a result."""
+def retrieve_response(
+    result: RetrieveResult, profile: retrieval_service_pb2.RetrievalProfile.ValueType
+) -> retrieval_service_pb2.RetrieveResponse:
+    """Return the response for a result of a request that named `profile`."""
     elapsed = duration_pb2.Duration()
     elapsed.FromMicroseconds(round(result.elapsed_s * 1e6))
     return retrieval_service_pb2.RetrieveResponse(
@@ -62,7 +66,7 @@ def retrieve_response(result: RetrieveResult) -> retrieval_service_pb2.RetrieveR
         answerability=result.answerability,
         answer_skipped_reason=skipped_reason_to_pb(result.skipped_reason),
         profile_used=retrieval_service_pb2.RETRIEVAL_PROFILE_PRECISE,
-        profile_explanation="the only profile that this version serves",
+        profile_explanation="" if profile in _NAMED_PROFILES else "the only profile that this version serves",
         elapsed=elapsed,
     )
 
@@ -119,11 +123,13 @@ def _in_range(value: int, lowest: int, highest: int, field: str) -> int:
     return value
 
 
-def _refuse_unserved(request: retrieval_service_pb2.RetrieveRequest) -> None:
+def _refuse_unserved(request: retrieval_service_pb2.RetrieveRequest, field_prefix: str) -> None:
     if request.profile not in _SERVED_PROFILES:
         raise NotServed("the profile")
     if request.HasField("filter") and request.filter.ByteSize():
         raise NotServed("filter")
+    if request.HasField("hops") and not 1 <= request.hops <= _MAX_HOPS:
+        raise InvalidRequest(FieldError(f"{field_prefix}hops", f"{request.hops} is not within 1 to {_MAX_HOPS}"))
     if request.HasField("hops") and request.hops != 1:
         raise NotServed("hops other than 1")
     if request.balance:

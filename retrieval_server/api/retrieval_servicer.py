@@ -49,7 +49,7 @@ class RetrievalServicer(retrieval_service_pb2_grpc.RetrievalServiceServicer):
         self, request: retrieval_service_pb2.RetrieveRequest, field_prefix: str
     ) -> retrieval_service_pb2.RetrieveResponse:
         query = retrieve_query(request, self._settings, field_prefix)
-        response = retrieve_response(await self._searching.retrieve(query))
+        response = retrieve_response(await self._searching.retrieve(query), request.profile)
         check_message_size(response, self._settings, f"{field_prefix}k", "ask for fewer passages")
         return response
 

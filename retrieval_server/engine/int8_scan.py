@@ -1,7 +1,6 @@
 """A coarse look at all vectors in int8: a quarter of the bytes of float32, and the bytes are what a scan waits for.
 
-On 2 cores with 19,000 windows of 384 dimensions it takes 0.3 ms where the float32 product takes 0.8 ms, and it leaves
-the encoder's weights in the cache.
+It also leaves the encoder's weights in the cache, where the next query wants them.
 """
 
 import numpy as np

@@ -87,7 +87,7 @@ class GenerationJob(_message.Message):
     """Trace context to carry on; empty when there is none."""
     @_builtins.property
     def passages(self) -> _containers.RepeatedCompositeFieldContainer[_passage_pb2.Passage]:
-        """The passages to answer from, best first, already limited by the server's estimate."""
+        """The passages to answer from, best first, limited by the server to more than any context holds."""
 
     @_builtins.property
     def deadline(self) -> _timestamp_pb2.Timestamp:
