@@ -26,8 +26,10 @@ class WorkerSettings(BaseSettings):
     worker_id: str = Field(default_factory=_unique_worker_id, min_length=1, description="unique among workers")
     worker_threads: int | None = Field(default=None, ge=1, description="default: the cores this process may use")
     worker_context_tokens: int = Field(default=8192, ge=512, description="prompt and completion together")
-    queue_partition_count: int = Field(default=1, ge=1)
-    lease_s: float = Field(default=10.0, ge=0.5, description="silence after which a job is taken from its worker")
+    queue_partition_count: int = Field(default=1, ge=1, le=1024)
+    lease_s: float = Field(
+        default=10.0, ge=0.5, le=86_400, description="silence after which a job is taken from its worker"
+    )
     worker_drain_timeout_s: float = Field(
-        default=10.0, ge=0, description="how long SIGTERM waits for the job in hand before it is handed back"
+        default=10.0, ge=0, le=86_400, description="how long SIGTERM waits for the job in hand before it is handed back"
     )

@@ -10,7 +10,7 @@ class UnsafeAddress(Exception):
 def check_listen_address(listen: str, *, allow_insecure: bool) -> None:
     """Raise UnsafeAddress for a malformed address, or for one off loopback unless `allow_insecure`."""
     host, separator, port = listen.rpartition(":")
-    if not separator or not port.isdecimal() or not 0 <= int(port) <= 65535:
+    if not separator or not (port.isascii() and port.isdecimal()) or not 0 <= int(port) <= 65535:
         raise UnsafeAddress(f"GROUNDWIRE_LISTEN must be HOST:PORT, not {listen!r}")
     if allow_insecure or _is_loopback(host.strip("[]")):
         return

@@ -412,7 +412,7 @@ class GetDocumentRequest(_message.Message):
     document_id: _builtins.str
     """By id."""
     path: _builtins.str
-    """By display path."""
+    """By display path; INVALID_ARGUMENT when documents of several sources are shown at it."""
     include_text: _builtins.bool
     """Fill in its text. Default false."""
     def __init__(

@@ -17,6 +17,8 @@ _MAX_RANK_CONSTANT = 1000
 _MAX_POOL_COUNT = 1000
 _MAX_PER_FILE = 1000
 _MAX_HOPS = 2
+# Control and format characters, such as a zero-width space.
+_CONTROL_CATEGORIES = frozenset({"Cc", "Cf"})
 
 _SKIPPED_TO_PB = {
     None: retrieval_service_pb2.ANSWER_SKIPPED_REASON_UNSPECIFIED,
@@ -84,7 +86,7 @@ def _checked_query(query: str, settings: ServerSettings, field: str) -> str:
             reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
             metadata={"limit": str(settings.max_query_bytes), "actual": str(size_bytes)},
         )
-    if all(char.isspace() or unicodedata.category(char).startswith("C") for char in query):
+    if all(char.isspace() or unicodedata.category(char) in _CONTROL_CATEGORIES for char in query):
         raise InvalidRequest(FieldError(field, "must not be blank"), reason=error_pb2.ERROR_REASON_EMPTY_QUERY)
     return query
 
@@ -124,6 +126,8 @@ def _in_range(value: int, lowest: int, highest: int, field: str) -> int:
 
 
 def _refuse_unserved(request: retrieval_service_pb2.RetrieveRequest, field_prefix: str) -> None:
+    if request.profile not in retrieval_service_pb2.RetrievalProfile.values():
+        raise InvalidRequest(FieldError(f"{field_prefix}profile", f"{request.profile} is no profile"))
     if request.profile not in _SERVED_PROFILES:
         raise NotServed("the profile")
     if request.HasField("filter") and request.filter.ByteSize():

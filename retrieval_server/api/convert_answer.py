@@ -27,6 +27,8 @@ from retrieval_server.passage_message import passage_to_pb
 from retrieval_server.settings import ServerSettings
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_TELLING_S = 1.0
+_TELLING_SHARE = 0.1
 _DEFAULT_COMPLETION_TOKENS = 256
 _MAX_COMPLETION_TOKENS = 2048
 _MIN_PROMPT_TOKENS = 256
@@ -200,7 +202,10 @@ def _options(
             f"(the context less max_completion_tokens), not {prompt_tokens}"
         )
         wrong.append(FieldError(f"{prefix}max_prompt_tokens", description))
-    timeout_s = settings.default_answer_timeout_s if call_remaining_s is None else max(call_remaining_s, 0.001)
+    timeout_s = settings.default_answer_timeout_s
+    if call_remaining_s is not None:
+        # A little less than the call has, so that its end can still be told.
+        timeout_s = max(call_remaining_s - min(_TELLING_S, call_remaining_s * _TELLING_SHARE), 0.001)
     timeout_s = min(timeout_s, settings.max_answer_timeout_s)
     if options.HasField("timeout"):
         timeout_s = options.timeout.seconds + options.timeout.nanos / 1e9

@@ -78,13 +78,11 @@ class CorpusServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
     ) -> corpus_service_pb2.GetDocumentResponse:
         """Return one document."""
         opened = self._catalog.get(request.collection)
-        selector = request.WhichOneof("selector")
-        if selector is None:
+        name = request.document_id or request.path
+        if not name:
             raise InvalidRequest(FieldError("document_id", "document_id or path must be set"))
-        reader = opened.collection.reader
-        found = await asyncio.to_thread(reader.document, document_id=request.document_id, path=request.path)
+        found = await asyncio.to_thread(_find_document, opened, request)
         if found is None:
-            name = request.document_id or request.path
             raise NotFound(error_pb2.ERROR_REASON_DOCUMENT_NOT_FOUND, f"no document {name!r}", metadata={"path": name})
         response = corpus_service_pb2.GetDocumentResponse(document=_document(found, include_text=request.include_text))
         check_message_size(response, self._settings, "include_text", "raise GROUNDWIRE_MAX_MESSAGE_BYTES")
@@ -97,6 +95,19 @@ class CorpusServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         async with aclosing(SyncStream(self._catalog, self._settings).run(request_iterator)) as responses:
             async for response in responses:
                 yield response
+
+
+def _find_document(opened: OpenCollection, request: corpus_service_pb2.GetDocumentRequest) -> StoredDocument | None:
+    reader = opened.collection.reader
+    if request.document_id:
+        return reader.document(request.document_id)
+    found = reader.documents_at(request.path)
+    if len(found) > 1:
+        sources = ", ".join(document.source_key for document in found)
+        raise InvalidRequest(
+            FieldError("path", f"documents of several sources are shown so ({sources}); use document_id")
+        )
+    return found[0] if found else None
 
 
 def _collection(opened: OpenCollection) -> collection_pb2.Collection:

@@ -1,5 +1,6 @@
 """The messages of SyncDocuments, in and out, around a SourceSync."""
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 
@@ -9,7 +10,7 @@ from groundwire.v1 import corpus_service_pb2, error_pb2, sync_pb2
 from retrieval_server.corpus.catalog import Catalog, checked_name
 from retrieval_server.corpus.open_collection import OpenCollection
 from retrieval_server.corpus.sync import FileOutcome, FileReport, SourceSync, SyncPlan
-from retrieval_server.errors import FieldError, GroundwireError, InvalidRequest
+from retrieval_server.errors import Expired, FieldError, GroundwireError, InvalidRequest
 from retrieval_server.settings import ServerSettings
 
 _MIN_CHUNK_CHARS, _MAX_CHUNK_CHARS = 64, 20_000
@@ -42,7 +43,7 @@ class SyncStream:
 
     async def run(self, requests: AsyncIterator[Request]) -> AsyncGenerator[Response]:
         """Answer each message; end with the summary once everything offered is dealt with and committed."""
-        first = await anext(requests, None)
+        first = await self._next(requests)
         if first is None or first.WhichOneof("message") != "begin":
             raise _wrong_order("the first message must be begin")
         opened = await self._opened(first.begin)
@@ -50,7 +51,7 @@ class SyncStream:
         async with SourceSync(opened, plan) as sync:
             complete = False
             while not (complete and not sync.waits_for_content):
-                request = await anext(requests, None)
+                request = await self._next(requests)
                 if request is None:
                     raise _wrong_order("the stream ended before offer_complete and all content that was asked for")
                 kind = request.WhichOneof("message")
@@ -68,6 +69,17 @@ class SyncStream:
             for report in await sync.finish():
                 yield _file(report)
             yield Response(summary=self._summary(sync, opened))
+
+    async def _next(self, requests: AsyncIterator[Request]) -> Request | None:
+        """Return the next message; a client that stays silent must not hold its source, nor a place, for ever."""
+        try:
+            async with asyncio.timeout(self._settings.sync_silence_timeout_s):
+                return await anext(requests, None)
+        except TimeoutError:
+            raise Expired(
+                error_pb2.ERROR_REASON_DEADLINE_EXCEEDED,
+                f"no message came for {self._settings.sync_silence_timeout_s:g} s; sync again to go on",
+            ) from None
 
     async def _opened(self, begin: sync_pb2.SyncBegin) -> OpenCollection:
         name = checked_name(begin.collection, "begin.collection")

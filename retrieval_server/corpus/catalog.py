@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 import re
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from retrieval_server.corpus.collection import Collection
 from retrieval_server.corpus.directory_lock import DirectoryLock
 from retrieval_server.corpus.open_collection import OpenCollection
 from retrieval_server.engine.encoder import Encoder
-from retrieval_server.errors import FieldError, GroundwireError, InvalidRequest, NotFound
+from retrieval_server.errors import FailedPrecondition, FieldError, GroundwireError, InvalidRequest, NotFound
 
 DEFAULT_COLLECTION = "default"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -88,13 +89,20 @@ class Catalog:
 
     async def _open_one(self, name: str) -> OpenCollection:
         fingerprint, dimension = (self._encoder.fingerprint, self._encoder.dimension) if self._encoder else ("", None)
+        directory = self._root / name
+        is_new = not directory.exists()
         try:
-            collection = await asyncio.to_thread(Collection, name, self._root / name, fingerprint, dimension)
-        except (OSError, sqlite3.Error) as error:
+            collection = await asyncio.to_thread(Collection, name, directory, fingerprint, dimension)
+        except (OSError, ValueError, sqlite3.Error, GroundwireError) as error:
+            if is_new:
+                # Half a collection would keep the server from starting.
+                shutil.rmtree(directory, ignore_errors=True)
+            if isinstance(error, FailedPrecondition):
+                raise
             raise GroundwireError(
                 error_pb2.ERROR_REASON_STORAGE_FAILED,
-                f"collection {name} cannot be opened ({error}); put back {self._root / name} from a copy, or remove it "
-                "and run `client index` again",
+                f"collection {name} cannot be opened ({error}): if the disk is full, free some space; if "
+                f"{directory} is damaged, put it back from a copy, or remove it and run `client index` again",
             ) from error
         opened = OpenCollection(collection, self._encoder)
         self._open[name] = opened

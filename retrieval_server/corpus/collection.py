@@ -153,9 +153,16 @@ class Collection:
 
     def catch_up(self) -> None:
         """Make the last committed change visible after a failure."""
-        if self.is_behind():
+        if not self.is_behind():
+            return
+        try:
             self._rebuild_lexical()
             self._publish(self._current(self._view.vector_epoch))
+        except (OSError, ValueError, sqlite3.Error) as error:
+            raise GroundwireError(
+                error_pb2.ERROR_REASON_OUTCOME_UNKNOWN,
+                f"what is stored is not yet searchable ({error}); the server goes on trying, repeating is safe",
+            ) from error
 
     def chunks_to_embed(self, after_chunk_id: int, limit: int) -> list[ChunkToEmbed]:
         """Return living chunks without vectors, by chunk id."""

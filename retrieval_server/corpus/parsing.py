@@ -19,6 +19,8 @@ Parsed = ParsedDocument | SkippedFile
 
 # Starting processes takes about 0.5 s of a core.
 _BULK_FILE_COUNT = 300
+# A file of this size alone may hold the lock for a second, if it is made to be slow to parse.
+_LARGE_FILE_BYTES = 256 * 1024
 _PR_SET_PDEATHSIG = 1
 
 
@@ -31,16 +33,13 @@ class Parser:
 
     def expect(self, file_count: int) -> None:
         """Learn how many files are to come; many of them bring up the processes at once, ahead of the first file."""
-        if file_count < _BULK_FILE_COUNT or self._processes is not None or usable_core_count() == 1:
-            return
-        # Spawned, not forked: onnxruntime and gRPC have threads in this process.
-        self._processes = ProcessPoolExecutor(
-            usable_core_count(), multiprocessing.get_context("spawn"), initializer=_follow_parent
-        )
-        self._processes.submit(_parse, (), self._limits)
+        if file_count >= _BULK_FILE_COUNT and usable_core_count() > 1:
+            self._bring_up_processes()
 
     async def parse(self, files: Sequence[File]) -> list[Parsed]:
         """Return the outcome of each file, in order."""
+        if any(len(data) > _LARGE_FILE_BYTES for _, data in files):
+            self._bring_up_processes()
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._processes, _parse, files, self._limits)
 
@@ -49,6 +48,15 @@ class Parser:
         if self._processes is not None:
             self._processes.shutdown(wait=False, cancel_futures=True)
             self._processes = None
+
+    def _bring_up_processes(self) -> None:
+        if self._processes is not None:
+            return
+        # Spawned, not forked: onnxruntime and gRPC have threads in this process.
+        self._processes = ProcessPoolExecutor(
+            usable_core_count(), multiprocessing.get_context("spawn"), initializer=_follow_parent
+        )
+        self._processes.submit(_parse, (), self._limits)
 
 
 def _parse(files: Sequence[File], limits: ParseLimits) -> list[Parsed]:

@@ -140,19 +140,18 @@ class CorpusReader:
         row = found.fetchone()
         return None if row is None else str(row[0])
 
-    def document(self, *, document_id: str = "", path: str = "") -> StoredDocument | None:
-        """Return a living document by id, or by display path, or None."""
-        if document_id:
-            return next(self._documents("d.document_id = ?", document_id), None)
+    def document(self, document_id: str) -> StoredDocument | None:
+        """Return a living document by id, or None."""
+        return next(self._documents("d.document_id = ?", document_id), None)
+
+    def documents_at(self, path: str) -> list[StoredDocument]:
+        """Return the living documents that are shown at a path: sources with equal prefixes may share it."""
+        found: list[StoredDocument] = []
         for (prefix,) in self._connection.execute("SELECT DISTINCT display_prefix FROM sources").fetchall():
             relative_path = path.removeprefix(display_path(prefix, ""))
             if display_path(prefix, relative_path) == path:
-                found = next(
-                    self._documents("s.display_prefix = ? AND d.relative_path = ?", prefix, relative_path), None
-                )
-                if found:
-                    return found
-        return None
+                found += self._documents("s.display_prefix = ? AND d.relative_path = ?", prefix, relative_path)
+        return found
 
     def counts(self) -> CorpusCounts:
         """Return counts of what lives."""

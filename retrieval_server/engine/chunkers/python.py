@@ -8,15 +8,22 @@ from numpy.typing import NDArray
 from tree_sitter import Language, Node, Parser
 
 from retrieval_server.engine.chunkers.pieces import Piece
+from retrieval_server.engine.chunkers.plain import plain_pieces
 
 _LANGUAGE = Language(tree_sitter_python.language())
 _DEFINITIONS = frozenset({"function_definition", "class_definition"})
 _MAX_DEPTH = 8
+_MAX_PARSED_BYTES = 1024 * 1024
 
 
 def python_pieces(text: str, max_chunk_chars: int) -> list[Piece]:
-    """Return contiguous pieces that cover `text`. Broken syntax only costs some borders, never text."""
+    """Return contiguous pieces that cover `text`. Broken syntax only costs some borders, never text.
+
+    What is too large to have been written by hand is cut by paragraph: broken on purpose it would parse for seconds.
+    """
     source = text.encode("utf-8")
+    if len(source) > _MAX_PARSED_BYTES:
+        return plain_pieces(text, max_chunk_chars)
     to_char = _CharOffsets(text, source)
     root = Parser(_LANGUAGE).parse(source).root_node
     ends = list(_block_ends(root, (), max_chunk_chars, to_char, 0))

@@ -46,6 +46,9 @@ def test_defaults():
         (Request(query="q", k=-1), "k"),
         (Request(query="q", k=10**9), "k"),
         (Request(query="q", max_per_file=0), "max_per_file"),
+        (Request(query="q", hops=0), "hops"),
+        (Request(query="q", hops=-5), "hops"),
+        (Request(query="q", profile=77), "profile"),  # type: ignore[arg-type]
         (Request(query="q", collection="No Such!"), "collection"),
         (Request(query="q", fusion=Overrides(lexical_weight=-1)), "fusion.lexical_weight"),
         (Request(query="q", fusion=Overrides(dense_weight=float("nan"))), "fusion.dense_weight"),
@@ -85,3 +88,8 @@ def test_a_long_query_is_refused_with_its_size():
 def test_what_comes_later_is_not_silently_ignored(request_: Request):
     with pytest.raises(NotServed):
         retrieve_query(request_, SETTINGS)
+
+
+@pytest.mark.parametrize("query", ["\U0001faea", "\ue000", "東", "🚀", "∑"])
+def test_a_letter_that_this_python_does_not_know_is_no_blank(query: str):
+    assert retrieve_query(Request(query=query), SETTINGS).query == query

@@ -283,3 +283,42 @@ async def test_a_very_long_name_is_not_found_like_a_short_one(tmp_path: Path):
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await services.corpus.GetDocument(corpus_service_pb2.GetDocumentRequest(path="x" * 50_000))
         assert details(caught.value)["ErrorInfo"].reason == "DOCUMENT_NOT_FOUND"
+
+
+async def test_a_path_that_two_sources_share_is_not_guessed_at(tmp_path: Path):
+    async with running_server(tmp_path) as services:
+        await sync(services, {"m.md": b"alpha"}, source="/one", display_prefix="same")
+        await sync(services, {"m.md": b"beta"}, source="/two", display_prefix="same")
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await services.corpus.GetDocument(corpus_service_pb2.GetDocumentRequest(path="same/m.md"))
+        assert "document_id" in caught.value.details()
+        found = await services.retrieval.Retrieve(retrieval_service_pb2.RetrieveRequest(query="beta", k=1))
+        request = corpus_service_pb2.GetDocumentRequest(document_id=found.passages[0].document_id, include_text=True)
+        assert (await services.corpus.GetDocument(request)).document.text == "beta"
+
+
+async def test_a_client_that_stays_silent_lets_its_source_go(tmp_path: Path):
+    async def say_little() -> AsyncIterator[Any]:
+        yield Request(begin=sync_pb2.SyncBegin(source="/src"))
+        await asyncio.Event().wait()
+
+    async with running_server(tmp_path, sync_silence_timeout_s=0.05) as services:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            async for _ in services.corpus.SyncDocuments(say_little()):
+                pass
+        assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    async with running_server(tmp_path) as services:
+        assert (await sync(services, {"a.md": b"alpha"}))[-1].summary.added_count == 1
+
+
+async def test_a_file_made_to_be_slow_does_not_stop_searches(tmp_path: Path):
+    slow = b"def f(x:\n  [({\n" * 25_000
+    async with running_server(tmp_path) as services:
+        await sync(services, {"a.md": b"alpha"})
+        syncing = asyncio.create_task(sync(services, {"slow.py": slow}, source="/slow"))
+        search_count = 0
+        while not syncing.done():
+            await asyncio.wait_for(search(services, "alpha"), timeout=5)
+            search_count += 1
+        assert (await syncing)[-1].summary.added_count == 1
+        assert search_count > 10

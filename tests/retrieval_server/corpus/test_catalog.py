@@ -121,3 +121,22 @@ async def test_a_damaged_database_is_one_clear_error(tmp_path: Path):
     with pytest.raises(GroundwireError, match="client index") as caught:
         await opened_catalog(tmp_path)
     assert caught.value.reason == error_pb2.ERROR_REASON_STORAGE_FAILED
+
+
+async def test_a_collection_that_could_not_be_made_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    catalog = await opened_catalog(tmp_path)
+
+    def fail(name: str, directory: Path, *_: object) -> None:
+        directory.mkdir()
+        (directory / "corpus.sqlite").touch()
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as failing:
+        failing.setattr("retrieval_server.corpus.catalog.Collection", fail)
+        with pytest.raises(GroundwireError, match="free some space"):
+            await catalog.get_or_create("new")
+    assert not (tmp_path / "collections" / "new").exists()
+    await catalog.get_or_create("new")
+    await catalog.close()

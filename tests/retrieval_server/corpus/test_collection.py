@@ -253,12 +253,11 @@ def test_a_collection_of_another_chunker_is_refused_with_the_remedy(open_collect
 def test_a_document_is_found_by_id_and_by_display_path(open_collection: Opener):
     collection = open_collection()
     collection.apply(change(parsed("pkg/a.py", "alpha = 1\n")))
-    by_path = collection.reader.document(path="project/pkg/a.py")
-    assert by_path is not None
+    by_path = next(iter(collection.reader.documents_at("project/pkg/a.py")))
     assert by_path.text == "alpha = 1\n"
-    assert collection.reader.document(document_id=by_path.document_id) == by_path
-    assert collection.reader.document(path="pkg/a.py") is None
-    assert collection.reader.document(path="") is None
+    assert collection.reader.document(by_path.document_id) == by_path
+    assert collection.reader.documents_at("pkg/a.py") == []
+    assert collection.reader.documents_at("") == []
 
 
 def test_terms_of_a_query_that_no_chunk_has_find_nothing(open_collection: Opener):
