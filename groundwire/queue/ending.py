@@ -61,6 +61,10 @@ EXPIRED = Ending(
     "The deadline passed before the answer was complete.",
 )
 
+NO_WORKER_LEFT = Ending(
+    job_pb2.JOB_OUTCOME_FAILED, error_pb2.ERROR_REASON_NO_WORKER, "No generation worker is alive any more."
+)
+
 
 def dead_letter(crash_count: int) -> Ending:
     """Return the end of a job whose workers crashed as often as is allowed."""

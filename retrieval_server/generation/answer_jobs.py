@@ -8,9 +8,14 @@ from typing import Any, Protocol
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import error_pb2
 from retrieval_server.errors import GroundwireError, InternalFault, NotFound
-from retrieval_server.generation.answer_model import Event
+from retrieval_server.generation.answer_model import Event, Fallback
+from retrieval_server.generation.job_messages import fallback_from_message
 from retrieval_server.generation.transcript import Transcript, failure_of
 from retrieval_server.generation.waiters import Waiters
+
+_WORKER_CHECK_S = 1.0
+# A worker that was restarted has this long to show itself, after the lease in which the old one still counts as alive.
+_RESTART_GRACE_S = 2.0
 
 
 class JobQueue(Protocol):
@@ -27,6 +32,9 @@ class JobQueue(Protocol):
 
     async def cancel(self, job_id: str) -> bool:
         """End the job; False when it had ended before; raises NotFound."""
+
+    async def give_up(self, job_id: str) -> bool:
+        """End the job as FAILED for want of a worker; False when it had ended before."""
 
     async def has_live_worker(self) -> bool:
         """Return whether some worker, idle or busy, has shown a sign of life."""
@@ -78,6 +86,7 @@ class AnswerJobs:
         """
         transcript: Transcript | None = None
         ended = False
+        watching: asyncio.Task[None] | None = None
         self._waiters.join(job_id, cancel_when_alone=cancel_when_alone)
         try:
             async with aclosing(self._queue.follow(job_id)) as job_events:
@@ -88,6 +97,8 @@ class AnswerJobs:
                         if first is None:
                             raise _not_followed(job_event)
                         transcript = Transcript(first)
+                        if fallback_from_message(first) is Fallback.EXTRACTIVE:
+                            watching = asyncio.create_task(self._give_up_without_workers(job_id))
                         yield transcript.begin()
                     # The check of a complete answer would hold up every other call for its time.
                     told = (
@@ -98,8 +109,22 @@ class AnswerJobs:
             if not ended:
                 raise InternalFault(error_pb2.ERROR_REASON_INTERNAL, "the queue told no end of the answer")
         finally:
+            if watching is not None:
+                watching.cancel()
             if self._waiters.leave(job_id) and not ended:
                 self._in_background(self._cancel_abandoned(job_id))
+
+    async def _give_up_without_workers(self, job_id: str) -> None:
+        """End a job once no worker is alive: its caller is better served by the fallback than by its deadline."""
+        while True:
+            await asyncio.sleep(_WORKER_CHECK_S)
+            with suppress(GroundwireError):  # Redis is away: the job waits until it is back
+                if await self._queue.has_live_worker():
+                    continue
+                await asyncio.sleep(_RESTART_GRACE_S)
+                if not await self._queue.has_live_worker():
+                    await self._queue.give_up(job_id)
+                    return
 
     async def _cancel_abandoned(self, job_id: str) -> None:
         if self._waiters.wait_for(job_id):  # a caller that lost its connection is back already

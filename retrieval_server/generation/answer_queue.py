@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 from groundwire.internal.v1 import job_pb2
 from groundwire.queue import scripts
 from groundwire.queue.connection import Backoff, connect
-from groundwire.queue.ending import CANCELLED, WHATEVER_NONCE, EndAttempt, EndResult
+from groundwire.queue.ending import CANCELLED, NO_WORKER_LEFT, WHATEVER_NONCE, EndAttempt, Ending, EndResult
 from groundwire.queue.keys import PartitionKeys, partition_of
 from groundwire.queue.liveness import WorkerInfo, seen_workers
 from groundwire.v1 import error_pb2
@@ -157,13 +157,20 @@ class AnswerQueue:
         Raises:
             NotFound: no job has that id.
         """
-        attempt = EndAttempt(self._partition(job_id), job_id, CANCELLED, expected_nonce=WHATEVER_NONCE)
-        result = await _answered(lambda: attempt.send(self._redis))
+        result = await self._end(job_id, CANCELLED)
         if result is EndResult.MISSING:
             raise NotFound(
                 error_pb2.ERROR_REASON_JOB_NOT_FOUND, "no job has that request_id, or its time to live has passed"
             )
         return result is EndResult.ENDED
+
+    async def give_up(self, job_id: str) -> bool:
+        """End a job that no worker is left for; it may be asked again. False when it had ended before, or is gone."""
+        return await self._end(job_id, NO_WORKER_LEFT) is EndResult.ENDED
+
+    async def _end(self, job_id: str, ending: Ending) -> EndResult:
+        attempt = EndAttempt(self._partition(job_id), job_id, ending, expected_nonce=WHATEVER_NONCE)
+        return await _answered(lambda: attempt.send(self._redis))
 
     async def stats(self) -> QueueStats:
         """Count jobs and live workers."""

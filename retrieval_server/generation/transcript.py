@@ -99,7 +99,8 @@ class Transcript:
             yield result
             return
         attempt = result.attempt_count + 1
-        yield Restarted(attempt, error_pb2.ERROR_REASON_GENERATION_FAILED)
+        has_no_worker = fallback_reason == error_pb2.ERROR_REASON_NO_WORKER
+        yield Restarted(attempt, fallback_reason if has_no_worker else error_pb2.ERROR_REASON_GENERATION_FAILED)
         yield from extractive_contents(self._question, self._retrieved, fallback_reason, attempt)
 
     def _outcome(self, ended: job_pb2.JobEnded) -> tuple[Result, Reason.ValueType | None]:
@@ -110,7 +111,7 @@ class Transcript:
         )
         if ended.outcome != job_pb2.JOB_OUTCOME_FINISHED:
             error = failure_of(ended)
-            is_final = isinstance(error, InternalFault)
+            is_final = isinstance(error, InternalFault) or error.reason == error_pb2.ERROR_REASON_NO_WORKER
             state = _STATES.get(ended.outcome, AnswerState.FAILED)
             return replace(result, state=state, error=error), error.reason if is_final else None
         if not ended.text.strip():

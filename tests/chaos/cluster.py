@@ -22,12 +22,15 @@ class Cluster:
     workers: list[Worker]
 
     def answer(
-        self, channel: grpc.Channel, request_id: str, *, timeout_s: int = 60
+        self,
+        channel: grpc.Channel,
+        request_id: str,
+        *,
+        timeout_s: int = 60,
+        fallback: answer_pb2.AnswerFallback.ValueType = answer_pb2.ANSWER_FALLBACK_NONE,
     ) -> Iterator[answer_service_pb2.AnswerEvent]:
-        """Stream an answer as the model writes it: no fallback that would replace it, no abstention."""
-        options = answer_service_pb2.AnswerOptions(
-            fallback=answer_pb2.ANSWER_FALLBACK_NONE, answer_anyway=True, max_completion_tokens=400
-        )
+        """Stream an answer as the model writes it: unless told, no fallback that would replace it, no abstention."""
+        options = answer_service_pb2.AnswerOptions(fallback=fallback, answer_anyway=True, max_completion_tokens=400)
         options.timeout.FromSeconds(timeout_s)
         request = answer_service_pb2.StreamAnswerRequest(
             retrieve=retrieval_service_pb2.RetrieveRequest(

@@ -45,6 +45,24 @@ def test_a_caller_gets_its_end_although_every_worker_is_dead(cluster: Cluster) -
     assert events[-1].terminal.status.message
 
 
+def test_with_every_worker_dead_the_fallback_answers_long_before_the_deadline(cluster: Cluster) -> None:
+    events = []
+    killed_at_s = 0.0
+    with cluster.server.channel() as channel:
+        for event in cluster.answer(channel, "fall-back", fallback=answer_pb2.ANSWER_FALLBACK_EXTRACTIVE):
+            events.append(event)
+            if event.WhichOneof("event") == "delta" and not killed_at_s:
+                killed_at_s = time.monotonic()
+                for worker in cluster.workers:
+                    worker.kill()
+    assert killed_at_s, "the answer ended before its workers could be killed"
+    assert time.monotonic() - killed_at_s < LEASE_S + 10
+    result = assert_one_terminal_with_the_final_text(events)
+    assert result.state == answer_pb2.ANSWER_STATE_ANSWERED
+    assert result.generator.mode == answer_pb2.ANSWER_MODE_EXTRACTIVE
+    assert result.citations
+
+
 def test_a_worker_that_is_told_to_stop_leaves_nothing_undone(cluster: Cluster) -> None:
     events = []
     stopped = False

@@ -82,6 +82,13 @@ class FakeQueue:
         await self.end(job_id, job_pb2.JOB_OUTCOME_CANCELLED)
         return True
 
+    async def give_up(self, job_id: str) -> bool:
+        self._check()
+        if self._ended(job_id):
+            return False
+        await self.end(job_id, job_pb2.JOB_OUTCOME_FAILED, reason=error_pb2.ERROR_REASON_NO_WORKER)
+        return True
+
     # what the test does as worker
 
     async def next_job(self) -> job_pb2.GenerationJob:

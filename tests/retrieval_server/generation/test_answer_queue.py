@@ -95,6 +95,16 @@ async def test_only_a_failure_that_a_retry_could_mend_is_done_anew(queue, make_c
     assert await put(queue, "j") is outcome
 
 
+async def test_a_job_without_workers_is_given_up_once_and_may_be_asked_again(queue):
+    await put(queue, "j")
+    assert await queue.give_up("j") is True
+    assert await queue.give_up("j") is False
+    assert await queue.give_up("never there") is False
+    ended = await end_of(queue, "j")
+    assert (ended.outcome, ended.reason) == (job_pb2.JOB_OUTCOME_FAILED, error_pb2.ERROR_REASON_NO_WORKER)
+    assert await put(queue, "j") is EnqueueOutcome.CREATED
+
+
 async def test_a_job_is_cancelled_once(queue):
     await put(queue, "j")
     assert await queue.cancel("j") is True

@@ -14,8 +14,10 @@ from retrieval_server.errors import (
     NotFound,
     Unavailable,
 )
+from retrieval_server.generation import answer_jobs
 from retrieval_server.generation.answer_model import (
     AnswerState,
+    Fallback,
     OnDisconnect,
     Result,
 )
@@ -209,3 +211,29 @@ async def test_a_rendered_prompt_packs_what_the_budget_holds(answering: Answerin
     assert packed.dropped_passage_indexes == ()
     assert packed.segments[-2].text.endswith(QUESTION.retrieve.query)
     assert queue.enqueued_count == 0
+
+
+@pytest.mark.parametrize("fallback", [Fallback.EXTRACTIVE, Fallback.NONE])
+async def test_a_job_that_no_worker_is_left_for_falls_back_unless_the_caller_wants_none(
+    answering: Answering, queue: FakeQueue, monkeypatch: pytest.MonkeyPatch, fallback: Fallback
+) -> None:
+    monkeypatch.setattr(answer_jobs, "_WORKER_CHECK_S", 0.01)
+    monkeypatch.setattr(answer_jobs, "_RESTART_GRACE_S", 0.01)
+
+    async def die() -> None:
+        job = await queue.next_job()
+        await queue.start(job.job_id)
+        await queue.say(job.job_id, GOOD[0])
+        queue.worker_is_alive = False
+        if fallback is Fallback.NONE:
+            await asyncio.sleep(0.1)
+            await queue.end(job.job_id, job_pb2.JOB_OUTCOME_EXPIRED)
+
+    events, _ = await asyncio.gather(collect(answering.stream(asking(fallback=fallback))), die())
+    result = result_of(events)
+    if fallback is Fallback.NONE:
+        assert result.state is AnswerState.EXPIRED
+    else:
+        assert result.state is AnswerState.ANSWERED
+        assert result.generator.fallback_reason == error_pb2.ERROR_REASON_NO_WORKER
+        assert result.citations
