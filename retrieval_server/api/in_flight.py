@@ -26,11 +26,14 @@ async def worked_on(
     reading: asyncio.Task[list[T]] | None = asyncio.create_task(read())
     try:
         while reading or in_flight:
-            waiting: set[asyncio.Task[Any]] = {task for task in in_flight if not task.done()}
-            if reading is not None and len(in_flight) < max_in_flight:
-                waiting.add(reading)
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            if reading is not None and reading in waiting and reading.done():
+            has_room = len(in_flight) < max_in_flight
+            # What finished while a result was being taken is there already, and nothing may be left to wait for.
+            if not any(task.done() for task in (in_flight[:1] if in_order else in_flight)):
+                waiting: set[asyncio.Task[Any]] = {task for task in in_flight if not task.done()}
+                if reading is not None and has_room:
+                    waiting.add(reading)
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            if reading is not None and has_room and reading.done():
                 item = reading.result()
                 in_flight += [asyncio.create_task(work(one)) for one in item]
                 reading = asyncio.create_task(read()) if item else None

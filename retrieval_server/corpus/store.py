@@ -119,13 +119,8 @@ class CorpusStore:
             for document in change.documents:
                 entries.extend(self._insert(change, source_id, document, generation))
             dead_total = self.dead_chunk_count + self._chunk_count(dead)
-            self._put_meta(
-                {
-                    "generation": str(generation),
-                    "max_chunk_chars": str(change.max_chunk_chars),
-                    _DEAD_CHUNKS: str(dead_total),
-                }
-            )
+            values = {"generation": generation, "max_chunk_chars": change.max_chunk_chars, _DEAD_CHUNKS: dead_total}
+            self._put_meta({key: str(value) for key, value in values.items()})
         return CommittedChange(generation, tuple(dead), tuple(entries))
 
     def purge_dead(self, oldest_view_generation: int) -> None:

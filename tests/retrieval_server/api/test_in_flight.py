@@ -105,3 +105,26 @@ async def test_results_in_order_wait_for_the_head_without_burning_a_core():
         assert waits < 20
         release.set()
         assert await collecting == [0, 1, 2, 3, 4, 5]
+
+
+async def test_an_earlier_item_that_finishes_while_a_result_is_being_taken_is_not_waited_for():
+    release, all_read = asyncio.Event(), asyncio.Event()
+
+    async def items() -> AsyncIterator[int]:
+        yield 0
+        yield 1
+        all_read.set()
+
+    async def work(number: int) -> int:
+        await (release.wait() if number == 0 else all_read.wait())
+        await asyncio.sleep(0)
+        return number
+
+    taken = []
+    async with asyncio.timeout(5):
+        async for result in worked_on(items(), work, 8):
+            taken.append(result)
+            release.set()
+            for _ in range(20):  # the consumer is slow, and the other item finishes meanwhile
+                await asyncio.sleep(0)
+    assert taken == [1, 0]

@@ -1,0 +1,175 @@
+"""SyncDocuments over the wire."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from groundwire.v1 import sync_pb2
+from tests.retrieval_server.api.support import details, running_server
+from tests.retrieval_server.api.sync_support import Request, outcomes, search, stats, sync
+
+
+async def test_only_what_changed_travels_and_prune_removes_what_vanished(tmp_path: Path):
+    async with running_server(tmp_path) as services:
+        first = await sync(services, {"a.py": b"alpha = 1", "b.md": b"beta"})
+        assert outcomes(first) == {"a.py": "ADDED", "b.md": "ADDED"}
+        assert first[-1].summary.index_generation == 1
+
+        again = await sync(services, {"a.py": b"alpha = 1", "b.md": b"beta"})
+        assert not any(r.HasField("wanted") for r in again)
+        assert (again[-1].summary.unchanged_count, again[-1].summary.index_generation) == (2, 1)
+
+        changed = await sync(services, {"a.py": b"gamma = 1"})
+        assert outcomes(changed) == {"a.py": "UPDATED"}
+        assert await search(services, "beta", k=1) == ["src/b.md"]
+
+        pruned = await sync(services, {"a.py": b"gamma = 1"}, prune=True)
+        assert outcomes(pruned) == {"b.md": "REMOVED"}
+        assert await search(services, "beta", fusion={"dense_weight": 0}) == []
+
+
+async def test_prune_touches_its_own_source_only(tmp_path: Path):
+    async with running_server(tmp_path) as services:
+        await sync(services, {"a.md": b"alpha"}, source="/one", display_prefix="one")
+        await sync(services, {"b.md": b"beta"}, source="/two", display_prefix="two", prune=True)
+        assert await search(services, "alpha", k=1) == ["one/a.md"]
+
+
+async def test_a_dry_run_reports_and_changes_nothing(tmp_path: Path):
+    async with running_server(tmp_path) as services:
+        await sync(services, {"a.md": b"alpha", "b.md": b"beta"})
+        responses = await sync(services, {"a.md": b"changed", "c.md": b"new"}, prune=True, dry_run=True)
+        assert outcomes(responses) == {"a.md": "UPDATED", "c.md": "ADDED", "b.md": "REMOVED"}
+        assert responses[-1].summary.index_generation == 1
+        assert await search(services, "alpha", k=1) == ["src/a.md"]
+
+
+async def test_what_cannot_be_taken_is_reported_and_its_old_version_does_not_stand_in(tmp_path: Path):
+    async with running_server(tmp_path) as services:
+        await sync(services, {"a.md": b"alpha", "b.md": b"beta"})
+        responses = await sync(services, {"a.md": b"\0\1\2", "b.md": b"beta", "../x": b"no", "c.md": b""})
+        reports = {r.file.relative_path: r.file.detail for r in responses if r.HasField("file")}
+        assert reports == {
+            "a.md": "binary",
+            "c.md": "empty",
+            "../x": "the path must not have empty parts, . or ..",
+        }
+        assert await search(services, "alpha", fusion={"dense_weight": 0}) == []
+
+
+async def test_a_path_offered_twice_is_taken_once(tmp_path: Path):
+    async with running_server(tmp_path) as services:
+        file = sync_pb2.OfferedFile(relative_path="a.md", sha256=hashlib.sha256(b"alpha").digest(), size_bytes=5)
+        part = sync_pb2.FilePart(relative_path="a.md", data=b"alpha", last=True)
+        requests = [
+            Request(begin=sync_pb2.SyncBegin(source="/src")),
+            Request(offer=sync_pb2.SyncOffer(files=[file, file])),
+            Request(contents=sync_pb2.SyncContents(parts=[part])),
+            Request(offer_complete=sync_pb2.SyncOfferComplete()),
+        ]
+        responses = [r async for r in services.corpus.SyncDocuments(iter(requests))]
+        assert responses[-1].summary.added_count == 1
+        assert responses[-1].summary.skipped_count == 1
+        assert (await stats(services)).document_count == 1
+
+
+@pytest.mark.parametrize(
+    "requests",
+    [
+        [],
+        [Request(offer_complete=sync_pb2.SyncOfferComplete())],
+        [Request(begin=sync_pb2.SyncBegin(source="/s"))],
+        [Request(begin=sync_pb2.SyncBegin(source="/s")), Request(begin=sync_pb2.SyncBegin(source="/s"))],
+        [
+            Request(begin=sync_pb2.SyncBegin(source="/s")),
+            Request(contents=sync_pb2.SyncContents(parts=[sync_pb2.FilePart(relative_path="a", last=True)])),
+        ],
+    ],
+)
+async def test_messages_out_of_order_are_refused(tmp_path: Path, requests: list[Request]):
+    async with running_server(tmp_path) as services:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            async for _ in services.corpus.SyncDocuments(iter(requests)):
+                pass
+        assert details(caught.value)["ErrorInfo"].reason == "PROTOCOL_ORDER"
+        # The source is free again, and nothing was left half done.
+        assert (await sync(services, {"a.md": b"alpha"}, source="/s"))[-1].summary.added_count == 1
+
+
+async def test_small_changes_have_their_vectors_when_they_are_acknowledged(tmp_path: Path):
+    async with running_server(tmp_path) as services:
+        assert (await sync(services, {"a.md": b"alpha"}))[-1].summary.dense_coverage == 1
+        assert (await stats(services)).embedded_chunk_count == 1
+
+
+async def test_a_sync_that_fails_leaves_the_chunk_size_alone(tmp_path: Path):
+    async with running_server(tmp_path) as services:
+        await sync(services, {"a.md": b"alpha"})
+        with pytest.raises(grpc.aio.AioRpcError):
+            async for _ in services.corpus.SyncDocuments(
+                iter([Request(begin=sync_pb2.SyncBegin(source="/src", max_chunk_size_chars=777))])
+            ):
+                pass
+        assert (await stats(services)).collection.max_chunk_size_chars == 2000
+
+
+async def test_parts_of_two_files_must_not_be_interleaved(tmp_path: Path):
+    offers = [
+        sync_pb2.OfferedFile(relative_path=p, sha256=hashlib.sha256(b"alphabeta").digest(), size_bytes=9) for p in "ab"
+    ]
+    parts = [sync_pb2.FilePart(relative_path=p, data=b"alpha") for p in "ab"]
+    requests = [
+        Request(begin=sync_pb2.SyncBegin(source="/src")),
+        Request(offer=sync_pb2.SyncOffer(files=offers)),
+        Request(contents=sync_pb2.SyncContents(parts=parts)),
+    ]
+    async with running_server(tmp_path) as services:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            async for _ in services.corpus.SyncDocuments(iter(requests)):
+                pass
+        assert details(caught.value)["ErrorInfo"].reason == "PROTOCOL_ORDER"
+
+
+async def test_more_offers_than_a_message_may_hold_are_refused(tmp_path: Path):
+    file = sync_pb2.OfferedFile(relative_path="a", sha256=bytes(32))
+    requests = [
+        Request(begin=sync_pb2.SyncBegin(source="/src")),
+        Request(offer=sync_pb2.SyncOffer(files=[file] * 1001)),
+    ]
+    async with running_server(tmp_path) as services:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            async for _ in services.corpus.SyncDocuments(iter(requests)):
+                pass
+        assert [v.field for v in details(caught.value)["BadRequest"].field_violations] == ["offer.files"]
+
+
+async def test_a_client_that_stays_silent_lets_its_source_go(tmp_path: Path):
+    async def say_little() -> AsyncIterator[Any]:
+        yield Request(begin=sync_pb2.SyncBegin(source="/src"))
+        await asyncio.Event().wait()
+
+    async with running_server(tmp_path, sync_silence_timeout_s=0.05) as services:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            async for _ in services.corpus.SyncDocuments(say_little()):
+                pass
+        assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    async with running_server(tmp_path) as services:
+        assert (await sync(services, {"a.md": b"alpha"}))[-1].summary.added_count == 1
+
+
+async def test_a_file_made_to_be_slow_does_not_stop_searches(tmp_path: Path):
+    slow = b"def f(x:\n  [({\n" * 25_000
+    async with running_server(tmp_path) as services:
+        await sync(services, {"a.md": b"alpha"})
+        syncing = asyncio.create_task(sync(services, {"slow.py": slow}, source="/slow"))
+        search_count = 0
+        while not syncing.done():
+            await asyncio.wait_for(search(services, "alpha"), timeout=5)
+            search_count += 1
+        assert (await syncing)[-1].summary.added_count == 1
+        assert search_count > 10
