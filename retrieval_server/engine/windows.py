@@ -13,8 +13,8 @@ MAX_WINDOW_PIECES = 254
 _MAX_HEADER_PIECES = 64
 _MAX_OVERLAP_PIECES = 48
 # The first parts name what a chunk is about; the last of a long one mostly cost time.
-_MAX_SKELETON_PARTS = 64
-WINDOWS_VERSION = 5
+_MAX_SKELETON_PARTS = 48
+WINDOWS_VERSION = 6
 
 CountPieces = Callable[[Sequence[str]], list[int]]
 
