@@ -1,6 +1,6 @@
 """Weighted Reciprocal Rank Fusion (Cormack, Clarke & Büttcher 2009, https://doi.org/10.1145/1571941.1572114)."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -18,17 +18,30 @@ class RankedList(Generic[Item]):
     hits: Sequence[tuple[Item, float]]
 
 
-def fuse(lists: Sequence[RankedList[Item]], rank_constant: int) -> Mapping[Item, tuple[ListScore, ...]]:
-    """Return each item's part in every list: contribution = weight / (rank_constant + rank), rank from 1.
+class Fused(Generic[Item]):
+    """Lists fused: an item's score is the sum of weight / (rank_constant + rank) over the lists, rank from 1.
 
-    An item's fused score is the sum of its contributions. An item that a list lacks has rank 0 there.
+    Its parts are made on demand: a query fuses a hundred items and shows ten.
     """
-    found: dict[Item, dict[str, ListScore]] = {}
-    for ranked in lists:
-        for rank, (item, raw_score) in enumerate(ranked.hits, start=1):
-            contribution = ranked.weight / (rank_constant + rank)
-            found.setdefault(item, {})[ranked.name] = ListScore(ranked.name, rank, raw_score, contribution)
-    return {
-        item: tuple(scores.get(ranked.name) or ListScore(ranked.name, 0, 0.0, 0.0) for ranked in lists)
-        for item, scores in found.items()
-    }
+
+    def __init__(self, lists: Sequence[RankedList[Item]], rank_constant: int) -> None:
+        self._lists = lists
+        self._rank_constant = rank_constant
+        self._places: list[dict[Item, tuple[int, float]]] = []
+        self.scores: dict[Item, float] = {}
+        """The sum of each item's contributions."""
+        for ranked in lists:
+            places: dict[Item, tuple[int, float]] = {}
+            for rank, (item, raw_score) in enumerate(ranked.hits, start=1):
+                places[item] = rank, raw_score
+                self.scores[item] = self.scores.get(item, 0.0) + ranked.weight / (rank_constant + rank)
+            self._places.append(places)
+
+    def parts(self, item: Item) -> tuple[ListScore, ...]:
+        """Return the item's part in every list; one that a list lacks has rank 0 there."""
+        return tuple(
+            ListScore(ranked.name, *places[item], ranked.weight / (self._rank_constant + places[item][0]))
+            if item in places
+            else ListScore(ranked.name, 0, 0.0, 0.0)
+            for ranked, places in zip(self._lists, self._places, strict=True)
+        )

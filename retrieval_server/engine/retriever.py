@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from retrieval_server.engine.answerability import answerability, idf_coverage, skipped_reason
 from retrieval_server.engine.dense import DenseView
-from retrieval_server.engine.fusion import RankedList, fuse
+from retrieval_server.engine.fusion import Fused, RankedList
 from retrieval_server.engine.lexical import LexicalQuery, LexicalView, index_terms, lexical_query
 from retrieval_server.engine.priors import source_priors
 from retrieval_server.model import ListScore, Passage, Prior, RetrieveQuery, RetrieveResult
@@ -64,7 +64,6 @@ class _Candidate(NamedTuple):
     chunk_id: int
     place: Place
     score: float
-    list_scores: tuple[ListScore, ...]
     priors: tuple[Prior, ...]
 
 
@@ -88,12 +87,10 @@ def retrieve(request: RetrieveQuery, view: IndexView, query_vector: QueryVector 
         RankedList("bm25", fusion.lexical_weight, _in_order(lexical, places)[:pool_count]),
         RankedList("dense", fusion.dense_weight, _in_order(dense, places)),
     ]
+    fused = Fused(lists, fusion.rank_constant)
     query_terms = frozenset(query.weight_by_term)
     ranked = sorted(
-        (
-            _candidate(chunk_id, places[chunk_id], scores, query_terms)
-            for chunk_id, scores in fuse(lists, fusion.rank_constant).items()
-        ),
+        (_candidate(chunk_id, places[chunk_id], score, query_terms) for chunk_id, score in fused.scores.items()),
         key=lambda c: (-c.score, c.place.path, c.place.start_char),
     )
     chosen = _capped(ranked, request.max_per_file)[: request.k]
@@ -106,8 +103,11 @@ def retrieve(request: RetrieveQuery, view: IndexView, query_vector: QueryVector 
         idf_coverage(_term_weights(query, view.lexical), (terms[c.chunk_id] for c in chosen[:_JUDGED_PASSAGE_COUNT])),
         dense[0][1] if dense else None,
     )
+    explained = terms if request.explain else {}
     return RetrieveResult(
-        passages=tuple(_passage(c, texts[c.chunk_id], query, terms.get(c.chunk_id), request.explain) for c in chosen),
+        passages=tuple(
+            _passage(texts[c.chunk_id], c, fused.parts(c.chunk_id), explained.get(c.chunk_id), query) for c in chosen
+        ),
         index_generation=view.generation,
         vector_epoch=view.vector_epoch,
         dense_coverage=view.dense_coverage,
@@ -125,14 +125,11 @@ def _in_order(hits: Sequence[tuple[int, float]], places: Mapping[int, Place]) ->
     )
 
 
-def _candidate(
-    chunk_id: int, place: Place, list_scores: tuple[ListScore, ...], query_terms: frozenset[str]
-) -> _Candidate:
+def _candidate(chunk_id: int, place: Place, fused_score: float, query_terms: frozenset[str]) -> _Candidate:
     priors = source_priors(place.relative_path, query_terms)
-    score = sum(part.contribution for part in list_scores)
     for prior in priors:
-        score *= prior.factor
-    return _Candidate(chunk_id, place, score, list_scores, priors)
+        fused_score *= prior.factor
+    return _Candidate(chunk_id, place, fused_score, priors)
 
 
 def _capped(ranked: Sequence[_Candidate], max_per_file: int | None) -> list[_Candidate]:
@@ -159,18 +156,16 @@ def _passage_terms(place: Place, passage: Passage) -> frozenset[str]:
 
 
 def _passage(
-    candidate: _Candidate, passage: Passage, query: LexicalQuery, terms: frozenset[str] | None, explain: bool
+    passage: Passage,
+    candidate: _Candidate,
+    list_scores: tuple[ListScore, ...],
+    explained_terms: frozenset[str] | None,
+    query: LexicalQuery,
 ) -> Passage:
-    list_scores = candidate.list_scores
-    if explain and terms is not None:
-        matched = tuple(term for term in query.weight_by_term if term in terms)
-        list_scores = tuple(
-            part._replace(matched_terms=matched) if part.list_name == "bm25" and part.rank else part
-            for part in list_scores
-        )
-    return replace(
-        passage,
-        score=candidate.score,
-        list_scores=list_scores,
-        priors=candidate.priors if explain else (),
+    if explained_terms is None:
+        return replace(passage, score=candidate.score, list_scores=list_scores)
+    matched = tuple(term for term in query.weight_by_term if term in explained_terms)
+    explained = tuple(
+        part._replace(matched_terms=matched) if part.list_name == "bm25" and part.rank else part for part in list_scores
     )
+    return replace(passage, score=candidate.score, list_scores=explained, priors=candidate.priors)

@@ -2,13 +2,15 @@
 
 import pytest
 
-from retrieval_server.engine.fusion import RankedList, fuse
+from retrieval_server.engine.fusion import Fused, RankedList
 from retrieval_server.model import ListScore
 
 
 def scores(*lists: RankedList[str], rank_constant: int = 10) -> dict[str, float]:
-    fused = fuse(lists, rank_constant)
-    return {item: sum(part.contribution for part in parts) for item, parts in fused.items()}
+    fused = Fused(lists, rank_constant)
+    for item, score in fused.scores.items():
+        assert score == pytest.approx(sum(part.contribution for part in fused.parts(item)))
+    return fused.scores
 
 
 def test_contributions_add_up_by_weight_and_rank():
@@ -25,13 +27,13 @@ def test_contributions_add_up_by_weight_and_rank():
 
 
 def test_each_list_reports_its_part_also_where_it_has_none():
-    parts = fuse([RankedList("bm25", 3.0, [("a", 9.0)]), RankedList("dense", 1.0, [("b", 0.5)])], 60)
-    assert parts["a"] == (ListScore("bm25", 1, 9.0, 3 / 61), ListScore("dense", 0, 0.0, 0.0))
-    assert parts["b"] == (ListScore("bm25", 0, 0.0, 0.0), ListScore("dense", 1, 0.5, 1 / 61))
+    fused = Fused([RankedList("bm25", 3.0, [("a", 9.0)]), RankedList("dense", 1.0, [("b", 0.5)])], 60)
+    assert fused.parts("a") == (ListScore("bm25", 1, 9.0, 3 / 61), ListScore("dense", 0, 0.0, 0.0))
+    assert fused.parts("b") == (ListScore("bm25", 0, 0.0, 0.0), ListScore("dense", 1, 0.5, 1 / 61))
 
 
 def test_empty_lists_fuse_to_nothing():
-    assert fuse([RankedList("bm25", 1.0, []), RankedList("dense", 1.0, [])], 10) == {}
+    assert Fused([RankedList("bm25", 1.0, []), RankedList("dense", 1.0, [])], 10).scores == {}
 
 
 def test_equal_ranks_in_equal_lists_tie():
