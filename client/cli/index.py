@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 _DEFAULT_PATH = "data/raw"
-_POLL_S = 0.3
 
 
 @click.command("index", short_help="Index a folder or a file.")

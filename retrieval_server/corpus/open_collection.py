@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 _log = structlog.get_logger()
 
-# A change that brings at most so many new windows is embedded before it is acknowledged (about 0.3 s on two cores).
+# A change that brings at most so many new windows is embedded before it is acknowledged.
 EMBEDDED_AT_ONCE_WINDOWS = 64
 # Of a change of more chunks than this, not even the windows are looked at first.
 _MAX_EXAMINED_CHUNKS = 1000

@@ -19,7 +19,7 @@ from groundwire.models.minilm_names import EMBEDDING, INPUT_IDS
 MAX_PIECES = 256  # what the model was trained to see, the two special ones included
 SPECIAL_PIECES = 2
 
-# Texts that a thread encodes before others' texts have a turn: about 0.1 s of work.
+# Texts that a thread encodes before others' texts have a turn.
 _TEXTS_PER_TURN = 4
 
 # Bulk work gives way to queries, ingest and the event loop, but keeps about a quarter of a contended core.

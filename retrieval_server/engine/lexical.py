@@ -116,7 +116,7 @@ class LexicalIndex:
         return LexicalView(self._schema, self._index.searcher())
 
     def replace(self, deleted_document_rows: Iterable[int], added: Iterable[LexicalEntry]) -> None:
-        """Remove all chunks of some documents, add others, and commit; on an error nothing changes."""
+        """Remove all chunks of some documents, add others, and commit; an error before the commit changes nothing."""
         try:
             for row in deleted_document_rows:
                 self._writer.delete_documents_by_term(_DOCUMENT_ROW, row)
