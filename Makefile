@@ -60,13 +60,29 @@ test: lint type models ## everything a change must pass, set-up included
 quality: models ## recall on the public question sets; fails below the bounds
 	$(BIN)/python -m pytest -m quality -s tests/quality
 
+.PHONY: quality-answers
+quality-answers: models ## answer the public questions and some that must be refused (half an hour); fails below the bounds
+	$(BIN)/python -m pytest -m answers -s tests/quality/test_answers.py
+
 .PHONY: chaos
 chaos: models ## kill real workers and Valkey in mid-answer
-	$(BIN)/python -m pytest -m chaos tests/chaos
+	$(BIN)/python -m pytest -m chaos tests/chaos --ignore tests/chaos/queue
+
+.PHONY: chaos-corpus
+chaos-corpus: models ## change a corpus at random while its server is killed, read it while it is written, swap replicas
+	$(BIN)/python -m pytest -m chaos -s tests/chaos/corpus
+
+.PHONY: chaos-queue
+chaos-queue: models ## hundreds of jobs while workers and Valkey are killed, stopped, drained and flushed
+	$(BIN)/python -m pytest -m chaos -s tests/chaos/queue
 
 .PHONY: bench
 bench: models ## measure every figure that the project promises: one table, one JSON
 	$(BIN)/python -m benchmarks
+
+.PHONY: bench-scale
+bench-scale: models ## what a collection costs at 10,000, 100,000 and 1,000,000 chunks (a quarter of an hour, 8 GB of disk)
+	$(BIN)/python -m benchmarks.scale
 
 .PHONY: up
 up: models ## run Valkey, server and worker on this machine until Ctrl-C

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import platformdirs
 
-from benchmarks import answers, indexing, latency, questions, server_process
+from benchmarks import answers, generation, indexing, latency, questions, server_process
 from benchmarks.figure import Figure
 from benchmarks.stage import CannotMeasureError, Stage, make_stage
 from groundwire.cpu import usable_core_count
@@ -27,6 +27,7 @@ MEASUREMENTS: tuple[tuple[str, Callable[[Stage], list[Figure]]], ...] = (
     ("server start", server_process.measure_start),
     ("latency", latency.idle),
     ("answers", answers.measure),
+    ("generation", generation.measure),
 )
 
 

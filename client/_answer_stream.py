@@ -17,8 +17,10 @@ from groundwire.v1 import answer_service_pb2, answer_service_pb2_grpc
 DEADLINE_GRACE_S = 10.0
 # No job may take longer, so whoever attaches to one hears its end within this time.
 MAX_ANSWER_S = 3600.0
-_MAX_RECONNECT_COUNT = 4
+# Long enough for a server to be started anew, which ends its streams and takes them up again.
+_MAX_RECONNECT_COUNT = 9
 _FIRST_BACKOFF_S = 0.2
+_MOST_BACKOFF_S = 3.0
 
 _EventCall = (
     grpc.aio.UnaryStreamCall[answer_service_pb2.StreamAnswerRequest, answer_service_pb2.StreamAnswerResponse]
@@ -57,7 +59,7 @@ async def follow_answer(rpc: Rpc, start: StartRequest, *, timeout_s: float) -> A
             if lost is None:
                 raise
             raise lost from None
-        await asyncio.sleep(_FIRST_BACKOFF_S * 2 ** (lost_count - 1))
+        await asyncio.sleep(min(_MOST_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** (lost_count - 1)))
         request = answer_service_pb2.AttachAnswerRequest(request_id=request_id, after_sequence=sequence)
 
 

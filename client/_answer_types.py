@@ -32,6 +32,13 @@ class DisconnectPolicy(StrEnum):
     KEEP = "keep"
 
 
+class AnswerPriority(StrEnum):
+    """Who goes first when more jobs wait than workers can take."""
+
+    INTERACTIVE = "interactive"
+    BATCH = "batch"
+
+
 class AnswerState(StrEnum):
     """How an answer ended."""
 
@@ -44,6 +51,59 @@ class AnswerState(StrEnum):
     UNKNOWN = "unknown"
 
 
+class PackingOrder(StrEnum):
+    """The order of the passages in the prompt."""
+
+    BEST_FIRST = "best_first"
+    BEST_LAST = "best_last"
+    DOCUMENT = "document"
+
+
+class PassageDropReason(StrEnum):
+    """Why the model was given nothing of a passage."""
+
+    BUDGET = "budget"
+    PER_SOURCE = "per_source"
+    DUPLICATE = "duplicate"
+    FOCUS = "focus"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class PackingOptions:
+    """What of the passages the model is given; None leaves it to the server, 0 `focus_chars` are whole passages."""
+
+    order: PackingOrder | None = None
+    max_per_source: int | None = None
+    focus_chars: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationTurn:
+    """An earlier question with its answer."""
+
+    question: str
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedPassage:
+    """A span that the model was given, and the passages, by index, that it comes from."""
+
+    path: str
+    start_char: int
+    end_char: int
+    passage_indexes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedPassage:
+    """A passage, by index, of which the model was given nothing."""
+
+    passage_index: int
+    reason: PassageDropReason
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
     """How to answer; None leaves it to the server. `timeout_s` is the time that the job may take."""
@@ -54,7 +114,12 @@ class AnswerOptions:
     max_completion_tokens: int | None = None
     max_prompt_tokens: int | None = None
     answer_anyway: bool = False
+    closed_book: bool = False
+    min_supported_share: float | None = None
+    packing: PackingOptions | None = None
     timeout_s: float | None = None
+    priority: AnswerPriority | None = None
+    generate_anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +155,7 @@ class GeneratorInfo:
     prompt_tokens: int
     completion_tokens: int
     dropped_passage_indexes: tuple[int, ...]
+    from_cache: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +173,10 @@ class AnswerResult:
     passages: tuple[Passage, ...]
     index_generation: int
     attempt_count: int
+    standalone_question: str
+    missing_words: tuple[str, ...]
+    packed_passages: tuple[PackedPassage, ...]
+    dropped_passages: tuple[DroppedPassage, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,10 @@ from client._rpc import Rpc, check_size
 from client.errors import ClientError, ServerFault, Unavailable
 
 MAX_WINDOW_COUNT = 32
-_MAX_RECONNECT_COUNT = 4
+# Long enough for a server to be started anew, which ends its streams and takes them up again.
+_MAX_RECONNECT_COUNT = 9
 _FIRST_BACKOFF_S = 0.2
+_MOST_BACKOFF_S = 3.0
 
 
 class _ItemResponse(Protocol):
@@ -72,7 +74,7 @@ async def run_batch(
             lost_count += 1
             if lost_count > _MAX_RECONNECT_COUNT:
                 raise
-            await asyncio.sleep(_FIRST_BACKOFF_S * 2 ** (lost_count - 1))
+            await asyncio.sleep(min(_MOST_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** (lost_count - 1)))
 
 
 async def _one_stream(

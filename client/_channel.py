@@ -9,6 +9,7 @@ import grpc
 from client.errors import invalid_field
 
 DEFAULT_SERVER = "127.0.0.1:50051"
+DEFAULT_COLLECTION = "default"
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 _KEEPALIVE_MS = 5 * 60 * 1000
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})")

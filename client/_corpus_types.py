@@ -3,9 +3,40 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
+from enum import Enum, StrEnum
 
 from client._passage_types import ContentKind
+from client.errors import ClientError
+
+MetadataValue = str | float | datetime | tuple[str, ...]
+"""A value of a document's metadata."""
+
+
+class Unset(Enum):
+    """The type of UNSET: what is not to be changed, where None means that it is to be taken away."""
+
+    UNSET = "unset"
+
+
+UNSET = Unset.UNSET
+
+
+class CollectionState(StrEnum):
+    """Whether a collection can be used; a DAMAGED one can only be removed or restored."""
+
+    UNSPECIFIED = "unspecified"
+    SERVING = "serving"
+    DAMAGED = "damaged"
+    UNKNOWN = "unknown"
+
+
+class Similarity(StrEnum):
+    """How a collection's vectors are compared: by direction alone, or by dot product, which long texts profit from."""
+
+    UNSPECIFIED = "unspecified"
+    COSINE = "cosine"
+    DOT = "dot"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +47,11 @@ class Collection:
     create_time: datetime | None
     index_generation: int
     max_chunk_size_chars: int
+    problem: str
+    state: CollectionState
+    similarity: Similarity
+    # None: prose is cut by its format.
+    sentences_per_chunk: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +105,60 @@ class Document:
     encoding: str
     had_byte_order_mark: bool
     text: str
+    create_time: datetime | None
     update_time: datetime | None
-    metadata: Mapping[str, str]
+    title: str
+    source_url: str
+    media_type: str
+    metadata: Mapping[str, MetadataValue]
+    etag: str
+    original_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenDocument:
+    """A document as it is stored now, without its text, and the generation that holds it."""
+
+    document: Document
+    index_generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedDocument:
+    """What became of one document that was to be removed; `error` is None when it is gone."""
+
+    document_id: str
+    error: ClientError | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedDocuments:
+    """How many documents went, or would go, and the generation that lacks them."""
+
+    deleted_count: int
+    index_generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildProgress:
+    """How far a rebuild is; `kept_count` documents could not be parsed anew and stay as they were."""
+
+    done_count: int
+    total_count: int
+    kept_count: int
+    index_generation: int
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A copy of a collection as of one moment."""
+
+    snapshot_id: str
+    collection: str
+    index_generation: int
+    create_time: datetime | None
+    size_bytes: int
 
 
 class SyncPhase(StrEnum):
@@ -132,26 +220,6 @@ class SyncSummary:
     elapsed_s: float
     files: tuple[SyncedFile, ...] = ()
     prune_withheld: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class QueueStats:
-    """Jobs of the answer queue."""
-
-    waiting_count: int
-    running_count: int
-    dead_letter_count: int
-    live_worker_count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """One generation worker that showed a sign of life."""
-
-    worker_id: str
-    model: str
-    last_seen_time: datetime | None
-    uptime_s: float
 
 
 @dataclass(frozen=True, slots=True)

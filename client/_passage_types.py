@@ -42,6 +42,7 @@ class AnswerSkippedReason(StrEnum):
     UNSPECIFIED = "unspecified"
     NO_PASSAGES = "no_passages"
     LOW_RELEVANCE = "low_relevance"
+    NOT_IN_PASSAGES = "not_in_passages"
     UNKNOWN = "unknown"
 
 
@@ -83,6 +84,8 @@ class Passage:
     score: float
     list_scores: tuple[ListScore, ...]
     priors: tuple[Prior, ...]
+    hop: int
+    """The hop that found it, 1 or 2; score and list_scores are of that hop's query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,15 @@ class FusionOverrides:
     dense_weight: float | None = None
     rank_constant: int | None = None
     pool_count: int | None = None
+    expanded_weight: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SecondHop:
+    """What was asked after the first passages had been read, and the names in it that they had introduced."""
+
+    query: str
+    introduced_terms: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +123,7 @@ class RetrieveResult:
     profile_used: RetrievalProfile
     profile_explanation: str
     elapsed_s: float
+    second_hop: SecondHop | None
 
 
 @dataclass(frozen=True, slots=True)

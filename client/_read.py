@@ -1,11 +1,17 @@
 """Opening files so that nothing hangs, and telling which are worth offering."""
 
+import codecs
 import errno
 import os
 import stat
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
 _BINARY_PROBE_BYTES = 8 * 1024
+# Documents that have zero bytes: text in wide characters, and PDFs, which may have something before their header.
+# The mark of UTF-32 in little-endian order begins with that of UTF-16.
+_WIDE_TEXT_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+_PDF_HEADER = b"%PDF-"
+_PDF_PROBE_BYTES = 1024
 # Such a file has vanished or become something else since it was listed, so there is nothing left to read.
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENXIO, errno.ELOOP})
 
@@ -19,13 +25,17 @@ class NotTakenError(Exception):
 
 
 def read_text_file(path: str) -> bytes:
-    """Return the bytes of a regular file that looks like text; raise NotTakenError otherwise."""
+    """Return the bytes of a regular file that looks like text or a PDF; raise NotTakenError otherwise."""
     content = read_regular_file(path)
     if not content:
         raise NotTakenError("empty")
-    if content.find(0, 0, _BINARY_PROBE_BYTES) >= 0:
+    if content.find(0, 0, _BINARY_PROBE_BYTES) >= 0 and not _is_known_to_hold_text(content):
         raise NotTakenError("binary")
     return content
+
+
+def _is_known_to_hold_text(content: bytes) -> bool:
+    return content.startswith(_WIDE_TEXT_MARKS) or content.find(_PDF_HEADER, 0, _PDF_PROBE_BYTES) >= 0
 
 
 def read_regular_file(path: str) -> bytes:

@@ -72,6 +72,26 @@ class Rpc:
         with self.call() as metadata:
             return await method(request, timeout=timeout_s or self.timeouts.call_s, metadata=metadata)
 
+    async def listen(self, method: grpc.aio.UnaryStreamMultiCallable[_Q, _R], request: _Q) -> AsyncGenerator[_R, None]:
+        """Yield the responses to `request`; the call is over when this generator is."""
+        check_size(request)
+        silence_s = self.timeouts.silence_s
+        with self.call() as metadata:
+            call: ReadableCall[_R] = method(request, metadata=metadata)
+            try:
+                while True:
+                    async with asyncio.timeout(silence_s):
+                        response = await call.read()
+                    if response is grpc.aio.EOF:
+                        return
+                    yield response
+            except TimeoutError:
+                raise DeadlineExceeded(
+                    f"{self.server} was silent for {silence_s:g} s", status="DEADLINE_EXCEEDED"
+                ) from None
+            finally:
+                call.cancel()
+
     async def converse(self, call: ReadableCall[_S], sending: Coroutine[Any, Any, None]) -> AsyncGenerator[_S, None]:
         """Yield responses while `sending` writes, so that neither side waits for the other to read.
 

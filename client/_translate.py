@@ -66,6 +66,7 @@ def from_item_status(status: error_pb2.ItemStatus) -> errors.ClientError | None:
         reason=reason_name(status.reason),
         status=code.name,
         field_violations=_violations(status.field_violations),
+        retry_after_s=status.retry_delay.ToTimedelta().total_seconds() if status.HasField("retry_delay") else None,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from client import _convert
+from client import _convert_corpus
 from client._corpus_types import SyncedFile, SyncProgress, SyncSummary
 from client._read import NotTakenError, read_regular_file
 from client._requests import building
@@ -72,11 +72,11 @@ def _hear(
                     raise ServerFault(f"the server asked for {path!r}, which was not offered")
             heard.wanted.put_nowait(paths)
         case "progress":
-            on_progress(_convert.sync_progress(response.progress))
+            on_progress(_convert_corpus.sync_progress(response.progress))
         case "file":
-            heard.files.append(_convert.synced_file(response.file))
+            heard.files.append(_convert_corpus.synced_file(response.file))
         case "summary":
-            heard.summary = _convert.sync_summary(response.summary)
+            heard.summary = _convert_corpus.sync_summary(response.summary)
             heard.wanted.put_nowait(None)
         case _:
             raise ServerFault("the server sent a message that this client does not know")

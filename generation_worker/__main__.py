@@ -13,7 +13,7 @@ from groundwire import __version__
 from groundwire.cpu import usable_core_count
 from groundwire.logs import configure_logs
 from groundwire.models.locate import GeneratorFile, ModelCorrupt, ModelMissing, generator_file
-from groundwire.queue.connection import RedisUrlError
+from groundwire.queue.redis_url import RedisUrlError, parse_redis_url
 
 EXIT_CANNOT_START = 2
 
@@ -36,6 +36,7 @@ def main() -> None:
     # Until the worker takes over: a stop while the model loads must not leave temporary files behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
+        parse_redis_url(settings.redis_url)  # refused before the model is loaded
         _run(settings, _generator(settings))
     except (ModelMissing, ModelCorrupt, RedisUrlError) as error:
         _refuse(str(error))
@@ -58,7 +59,9 @@ def _run(settings: WorkerSettings, generator: GeneratorFile) -> None:
             generator.path,
             model=generator.name,
             context_tokens=settings.worker_context_tokens,
+            slot_count=settings.worker_slots,
             thread_count=settings.worker_threads or usable_core_count(),
+            gpu_layer_count=settings.worker_gpu_layers,
         )
     except ModelUnusableError as error:
         _refuse(f"{error}; set GROUNDWIRE_GENERATOR_PATH to a GGUF chat model, or unset it to use the default one")

@@ -4,7 +4,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from enum import Enum
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import structlog
 from redis.asyncio import Redis
@@ -45,6 +45,7 @@ class ClaimedJob:
         attempt: int,
         sequence: int,
         lease_s: float,
+        alone: bool,
     ) -> None:
         self._redis = redis
         self._keys = keys
@@ -55,6 +56,8 @@ class ClaimedJob:
         self.attempt = attempt
         self._sequence = sequence
         self.lease_s = lease_s
+        self.alone = alone
+        """A worker crashed with it: nothing may run beside it, or would be lost with it if it crashes this one too."""
 
     async def started(self, started: job_pb2.JobStarted) -> Hold:
         """Write that this attempt begins."""
@@ -73,6 +76,13 @@ class ClaimedJob:
                 )
             ).decode()
         )
+
+    async def is_held(self) -> bool:
+        """Say whether the claim stands, without a word about the deadline; tried once."""
+        state, nonce = await cast(
+            "Awaitable[list[bytes | None]]", self._redis.hmget(self._keys.job(self.job.job_id), ["state", "nonce"])
+        )
+        return state == b"running" and nonce == self._nonce.encode()
 
     async def end(self, ending: Ending) -> EndResult:
         """End the job, if this worker still holds it."""

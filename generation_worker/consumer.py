@@ -11,6 +11,7 @@ from redis.exceptions import RedisError, ResponseError
 from generation_worker.claimed_job import ClaimedJob
 from groundwire.internal.v1 import job_pb2
 from groundwire.queue import scripts
+from groundwire.queue.connection import is_cluster
 from groundwire.queue.ending import EXPIRED, EndAttempt, Ending, dead_letter
 from groundwire.queue.keys import GROUP, PartitionKeys
 from groundwire.v1 import error_pb2
@@ -102,12 +103,28 @@ class Consumer:
         return None
 
     async def _read(self, from_id: str, *, block: bool) -> list[tuple[PartitionKeys, list[_Entry]]]:
-        answer = await (self._blocking_redis if block else self._redis).xreadgroup(
+        if not is_cluster(self._redis):
+            return await self._read_of(self._partitions, from_id, BLOCK_S if block else None)
+        # A cluster reads from one slot at a time. Each partition is the first one in its turn.
+        self._partitions.append(self._partitions.pop(0))
+        found: list[tuple[PartitionKeys, list[_Entry]]] = []
+        for block_s in (0.0, BLOCK_S / len(self._partitions)) if block else (None,):
+            for keys in list(self._partitions):
+                found += await self._read_of([keys], from_id, block_s)
+                if found and block:
+                    return found
+        return found
+
+    async def _read_of(
+        self, partitions: list[PartitionKeys], from_id: str, block_s: float | None
+    ) -> list[tuple[PartitionKeys, list[_Entry]]]:
+        """Read all that is pending (`block_s` None), or one entry a partition, waiting for it up to `block_s`."""
+        answer = await (self._blocking_redis if block_s else self._redis).xreadgroup(
             GROUP,
             self._worker_id,
-            {keys.jobs: from_id for keys in self._partitions},
-            count=1 if block else _PENDING_AT_ONCE,
-            block=round(BLOCK_S * 1000) if block else None,
+            {keys.jobs: from_id for keys in partitions},
+            count=_PENDING_AT_ONCE if block_s is None else 1,
+            block=round(block_s * 1000) if block_s else None,
         )
         streams = cast("list[tuple[bytes, list[_Entry]]]", answer or [])
         return [(self._by_stream[stream], entries) for stream, entries in streams]
@@ -128,38 +145,48 @@ class Consumer:
     async def _claim(
         self, keys: PartitionKeys, entry: bytes, fields: dict[bytes, bytes] | None, *, is_takeover: bool
     ) -> ClaimedJob | None:
-        if not fields or b"id" not in fields:
-            log.error("queue entry unreadable", stream=keys.jobs, entry=entry.decode())
+        if not fields:
+            # Deleted while it was pending: nothing is left to be done.
             await self._redis.xack(keys.jobs, GROUP, entry)
-            await self._redis.xdel(keys.jobs, entry)
             return None
-        job_id = fields[b"id"].decode()
         nonce = self._doubtful_nonces.setdefault(entry, secrets.token_hex(8))
-        answer = await scripts.CLAIM.run(
-            self._redis,
-            keys.of_script(job_id),
-            entry,
-            self._worker_id,
-            nonce,
-            round(self._lease_s * 1000),
-            int(is_takeover),
-        )
-        del self._doubtful_nonces[entry]
-        match answer:
-            case [b"claimed", attempt, sequence, job]:
-                log.info("job claimed", job_id=job_id, attempt=attempt, is_takeover=is_takeover)
-                return await self._held(keys, job_id, job, nonce=nonce, attempt=attempt, sequence=sequence)
-            case [b"expired", holder_nonce]:
-                await EndAttempt(keys, job_id, EXPIRED, expected_nonce=holder_nonce).send(self._redis)
-            case [b"exhausted", holder_nonce, crash_count]:
-                log.error("job dead-lettered", job_id=job_id, crash_count=crash_count)
-                await EndAttempt(keys, job_id, dead_letter(crash_count), expected_nonce=holder_nonce).send(self._redis)
-            case _:
-                log.debug("job not claimed", job_id=job_id, outcome=answer[0].decode())
-        return None
+        while True:
+            answer = await scripts.CLAIM.run(
+                self._redis,
+                keys.of_scripts_that_find_jobs,
+                entry,
+                self._worker_id,
+                nonce,
+                round(self._lease_s * 1000),
+                int(is_takeover),
+            )
+            match answer:
+                case [b"claimed", job_id, attempt, sequence, payload, alone]:
+                    del self._doubtful_nonces[entry]
+                    log.info("job claimed", job_id=job_id.decode(), attempt=attempt, is_takeover=is_takeover)
+                    return await self._held(
+                        keys,
+                        job_id.decode(),
+                        payload,
+                        nonce=nonce,
+                        attempt=attempt,
+                        sequence=sequence,
+                        alone=alone == b"1",
+                    )
+                # The ticket stands for another job then.
+                case [b"expired", job_id, holder_nonce]:
+                    await EndAttempt(keys, job_id.decode(), EXPIRED, expected_nonce=holder_nonce).send(self._redis)
+                case [b"exhausted", job_id, holder_nonce, crash_count]:
+                    log.error("job dead-lettered", job_id=job_id.decode(), crash_count=crash_count)
+                    ending = dead_letter(crash_count)
+                    await EndAttempt(keys, job_id.decode(), ending, expected_nonce=holder_nonce).send(self._redis)
+                case _:
+                    del self._doubtful_nonces[entry]
+                    log.debug("nothing claimed", outcome=answer[0].decode())
+                    return None
 
     async def _held(
-        self, keys: PartitionKeys, job_id: str, payload: bytes, *, nonce: str, attempt: int, sequence: int
+        self, keys: PartitionKeys, job_id: str, payload: bytes, *, nonce: str, attempt: int, sequence: int, alone: bool
     ) -> ClaimedJob | None:
         try:
             job = job_pb2.GenerationJob.FromString(payload)
@@ -176,4 +203,5 @@ class Consumer:
             attempt=attempt,
             sequence=sequence,
             lease_s=self._lease_s,
+            alone=alone,
         )

@@ -1,9 +1,8 @@
-"""Running one claimed job: the engine in its thread, the events to Redis, the lease kept meanwhile."""
+"""Running claimed jobs: the engine's steps become events in Redis, and each lease is kept meanwhile."""
 
 import asyncio
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import suppress
 
 import structlog
 from redis.exceptions import RedisError
@@ -13,10 +12,12 @@ from generation_worker.engine.protocol import (
     Engine,
     GenerationDone,
     GenerationError,
+    GenerationFailed,
     GenerationStep,
     PromptPacked,
     TextPiece,
 )
+from generation_worker.engine_thread import EngineThread, GenerationStopped
 from groundwire.internal.v1 import job_pb2
 from groundwire.queue.connection import Backoff
 from groundwire.queue.ending import EXPIRED, Ending
@@ -26,70 +27,88 @@ log = structlog.get_logger()
 
 DELTA_INTERVAL_S = 0.04
 """Tokens of this time travel together; the first goes at once."""
+HOLD_CHECK_INTERVAL_S = 0.05
+"""How often it is looked whether the job was ended elsewhere: the longest that a cancelled job keeps its slot, but for
+the step that is being computed."""
 _RENEWALS_PER_LEASE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Over:
-    """The engine's thread is through with the job."""
-
-    error: Exception | None
-
-
 class JobRunner:
-    """Runs jobs one at a time on one engine."""
+    """Runs jobs on one engine, as many at once as it has slots."""
 
     def __init__(self, engine: Engine, worker_id: str) -> None:
-        self._engine = engine
+        self._thread = EngineThread(engine)
         self._worker_id = worker_id
-        # One thread for life: the engine is not thread-safe, and its native state is warm for the thread that made it.
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="generation")
 
-    async def run(self, claimed: ClaimedJob, hand_back: asyncio.Event) -> None:
-        """Generate until the job is done, ended, taken away or to be handed back; write what became of it."""
-        run = _Run(self._engine, self._worker_id, claimed)
-        helpers = [asyncio.create_task(run.keep_lease()), asyncio.create_task(run.stop_when(hand_back))]
-        generation = asyncio.get_running_loop().run_in_executor(self._thread, run.generate)
+    async def run(
+        self, claimed: ClaimedJob, hand_back: asyncio.Event, *, after: Iterable[asyncio.Task[None]] = ()
+    ) -> None:
+        """Generate until the job is done, ended, taken away or to be handed back; write what became of it.
+
+        The job is held from now on and generated once all of `after` have ended.
+        """
+        run = _Run(self._thread, self._worker_id, claimed)
+        helpers = [
+            asyncio.create_task(run.keep_lease()),
+            asyncio.create_task(run.watch_hold()),
+            asyncio.create_task(run.stop_when(hand_back)),
+        ]
         try:
+            await run.wait_for(after)
+            run.begin()
             await run.write_events()
-            await generation
             await run.conclude()
         finally:
-            run.should_stop.set()
+            run.stop()
             for helper in helpers:
                 helper.cancel()
             await asyncio.gather(*helpers, return_exceptions=True)
 
     def close(self) -> None:
-        """Let the thread end."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        """Let the engine's thread end."""
+        self._thread.close()
 
 
 class _Run:
     """One job's run: what the engine's thread, the writer and the lease's keeper know of each other."""
 
-    def __init__(self, engine: Engine, worker_id: str, claimed: ClaimedJob) -> None:
-        self._engine = engine
+    def __init__(self, thread: EngineThread, worker_id: str, claimed: ClaimedJob) -> None:
+        self._thread = thread
+        self._engine = thread.engine
         self._worker_id = worker_id
         self._claimed = claimed
-        self._loop = asyncio.get_running_loop()
         # Bounded by the job's token limit: while Redis is away generation goes on and waits here.
-        self._steps: asyncio.Queue[GenerationStep | _Over] = asyncio.Queue()
-        self.should_stop = threading.Event()
+        self._steps: asyncio.Queue[GenerationStep | GenerationStopped] = asyncio.Queue()
+        self._key: int | None = None
+        self._stopping = asyncio.Event()
         self._hold = Hold.OK
         self._packed: PromptPacked | None = None
         self._done: GenerationDone | None = None
         self._error: Exception | None = None
+        self._is_over = False
 
-    def generate(self) -> None:
-        """Run the engine; in its own thread."""
-        error: Exception | None = None
-        try:
-            for step in self._engine.generate(self._claimed.job, self.should_stop.is_set):
-                self._loop.call_soon_threadsafe(self._steps.put_nowait, step)
-        except Exception as caught:  # whatever it is, the job must be told
-            error = caught
-        self._loop.call_soon_threadsafe(self._steps.put_nowait, _Over(error))
+    async def wait_for(self, others: Iterable[asyncio.Task[None]]) -> None:
+        """Return when all others have ended, or this run is to stop."""
+        stop = asyncio.create_task(self._stopping.wait())
+        waiting = set(others)
+        while waiting and not stop.done():
+            await asyncio.wait((stop, *waiting), return_when=asyncio.FIRST_COMPLETED)
+            waiting = {task for task in waiting if not task.done()}
+        stop.cancel()
+
+    def begin(self) -> None:
+        """Hand the job to the engine, unless it is to be stopped already."""
+        if self._stopping.is_set():
+            self._steps.put_nowait(GenerationStopped())
+        else:
+            self._key = self._thread.start(self._claimed.job, self._steps.put_nowait)
+
+    def stop(self) -> None:
+        """End the generation, if it goes on; what was written stays."""
+        self._stopping.set()
+        if self._key is not None:
+            self._thread.stop(self._key)
+            self._key = None
 
     async def write_events(self) -> None:
         """Write what the engine yields, tokens bundled, until it is through."""
@@ -98,11 +117,11 @@ class _Run:
             while not self._steps.empty():
                 steps.append(self._steps.get_nowait())
             await self._write(steps)
-            if isinstance(steps[-1], _Over):
+            if self._is_over:
                 return
             await asyncio.sleep(DELTA_INTERVAL_S)
 
-    async def _write(self, steps: list[GenerationStep | _Over]) -> None:
+    async def _write(self, steps: list[GenerationStep | GenerationStopped]) -> None:
         text = ""
         for step in steps:
             match step:
@@ -113,8 +132,12 @@ class _Run:
                     text += step.text
                 case GenerationDone():
                     self._done = step
-                case _Over():
+                    self._is_over = True
+                case GenerationFailed():
                     self._error = step.error
+                    self._is_over = True
+                case GenerationStopped():
+                    self._is_over = True
         if text and self._hold is Hold.OK:
             self._note(await self._claimed.delta(text))
 
@@ -131,7 +154,7 @@ class _Run:
     def _note(self, hold: Hold) -> None:
         if hold is not Hold.OK:
             self._hold = hold
-            self.should_stop.set()
+            self.stop()
 
     async def keep_lease(self) -> None:
         """Renew the lease until cancelled, prefill or not; notice when the job was ended elsewhere."""
@@ -146,10 +169,19 @@ class _Run:
                 log.warning("lease not renewed", job_id=self._claimed.job.job_id, error=str(error))
             await asyncio.sleep(delay_s)
 
+    async def watch_hold(self) -> None:
+        """Stop generating soon after the job was ended elsewhere, before anything would be written to it."""
+        while self._hold is Hold.OK:
+            await asyncio.sleep(HOLD_CHECK_INTERVAL_S)
+            # While Redis is away nothing is known; the lease's keeper says so.
+            with suppress(RedisError):
+                if not await self._claimed.is_held():
+                    self._note(Hold.LOST)
+
     async def stop_when(self, hand_back: asyncio.Event) -> None:
         """Stop generating when the job is to be handed back."""
         await hand_back.wait()
-        self.should_stop.set()
+        self.stop()
 
     async def conclude(self) -> None:
         """Write how it ended, unless somebody else did."""

@@ -14,6 +14,7 @@ from generation_worker.consumer import BLOCK_S, Consumer
 from generation_worker.engine.protocol import Engine
 from generation_worker.job_runner import JobRunner
 from generation_worker.settings import WorkerSettings
+from groundwire import __version__
 from groundwire.internal.v1 import job_pb2
 from groundwire.queue.connection import Backoff, connect
 from groundwire.queue.liveness import report_alive, report_gone
@@ -26,9 +27,9 @@ _FAREWELL_TIMEOUT_S = 3.0
 
 
 async def run_worker(settings: WorkerSettings, engine: Engine) -> None:
-    """Take and run jobs until SIGTERM or SIGINT; then finish the one in hand, or hand it back when it takes too long.
+    """Take and run jobs until SIGTERM or SIGINT; then finish those in hand, or hand back what takes too long.
 
-    A second signal hands it back at once. Redis may come and go meanwhile.
+    A second signal hands them back at once. Redis may come and go meanwhile.
 
     Raises:
         RedisUrlError: the address of Redis can never work.
@@ -60,8 +61,11 @@ class Worker:
         self._record = job_pb2.WorkerRecord(
             model=engine.model,
             context_tokens=engine.context_tokens,
+            slot_count=engine.slot_count,
+            version=__version__,
             started_time=Timestamp(seconds=int(time.time())),
         )
+        self._running: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
         self._hand_back = asyncio.Event()
 
@@ -105,22 +109,40 @@ class Worker:
 
     async def _work(self) -> None:
         backoff = Backoff()
-        while not self._stopping.is_set():
-            try:
-                job = await self._consumer.next_job()
-            except RedisError as error:
-                delay_s = backoff.next_s()
-                log.warning("queue unreachable", error=str(error), failure_count=backoff.failures)
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), delay_s)
-                continue
-            backoff.reset()
-            if job is None:
-                continue
-            if self._stopping.is_set():
-                await job.hand_back()
-            else:
-                await self._runner.run(job, self._hand_back)
+        async with asyncio.TaskGroup() as runs:
+            while await self._has_free_slot():
+                try:
+                    job = await self._consumer.next_job()
+                except RedisError as error:
+                    delay_s = backoff.next_s()
+                    log.warning("queue unreachable", error=str(error), failure_count=backoff.failures)
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._stopping.wait(), delay_s)
+                    continue
+                backoff.reset()
+                if job is None:
+                    continue
+                if self._stopping.is_set():
+                    await job.hand_back()
+                    continue
+                others = tuple(self._running) if job.alone else ()
+                run = runs.create_task(self._runner.run(job, self._hand_back, after=others))
+                self._running.add(run)
+                run.add_done_callback(self._running.discard)
+                if job.alone:
+                    await asyncio.wait((run,))
+
+    async def _has_free_slot(self) -> bool:
+        """Wait for a free slot; False when the worker is to stop instead."""
+        stop = asyncio.create_task(self._stopping.wait())
+        try:
+            while len(self._running) >= self._record.slot_count and not stop.done():
+                await asyncio.wait((stop, *self._running), return_when=asyncio.FIRST_COMPLETED)
+                # A run that has ended leaves the set in a callback of its own.
+                await asyncio.sleep(0)
+        finally:
+            stop.cancel()
+        return not self._stopping.is_set()
 
     async def _stay_known(self) -> None:
         is_known = False

@@ -5,6 +5,8 @@ import sys
 
 import structlog
 
+from groundwire.masking import mask_secrets
+
 # A traceback's local variables hold what callers sent; they stay out of logs.
 _TRACEBACKS = structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False))
 
@@ -19,10 +21,17 @@ def configure_logs(process: str, level: str = "INFO") -> None:
         event["process"] = process
         return event
 
+    def hide_secrets(_: object, __: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
+        for name, value in event.items():
+            if isinstance(value, str) and "://" in value:
+                event[name] = mask_secrets(value)
+        return event
+
     numeric_level = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
         name_process,
+        hide_secrets,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]

@@ -11,7 +11,14 @@ _EXIT_CANNOT_START = 2
 
 def main() -> None:
     """Run the server; what keeps it from starting is one line on standard error and exit code 2."""
+    import argparse
     import asyncio
+
+    parser = argparse.ArgumentParser(
+        "retrieval-server", description="Serve groundwire. All settings are GROUNDWIRE_… environment variables."
+    )
+    parser.add_argument("--follow", metavar="DIR", help="serve the newest snapshots in DIR, and take no writes")
+    following = parser.parse_args().follow
 
     # gRPC's core would write lines of its own, beside our one line and within our JSON. An operator's wish goes first.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
@@ -28,7 +35,7 @@ def main() -> None:
     from retrieval_server.settings import ServerSettings, problems_of
 
     try:
-        settings = ServerSettings()
+        settings = ServerSettings(**({"follow_dir": following} if following else {}))
         configure_logs("retrieval-server", settings.log_level)
         asyncio.run(serve(settings))
     except ValidationError as error:

@@ -27,7 +27,7 @@ def passage_to_pb(passage: Passage) -> passage_pb2.Passage:
         start_line=passage.start_line,
         end_line=passage.end_line,
         text=passage.text,
-        span_kind=passage_pb2.SPAN_KIND_VERBATIM,
+        span_kind=passage_pb2.SPAN_KIND_DERIVED if passage.is_derived else passage_pb2.SPAN_KIND_VERBATIM,
         breadcrumbs=passage.breadcrumbs,
         language=passage.language,
         kind=_KIND_TO_PB[passage.kind],
@@ -43,6 +43,7 @@ def passage_to_pb(passage: Passage) -> passage_pb2.Passage:
             for part in passage.list_scores
         ],
         priors=[passage_pb2.Prior(name=prior.name, factor=prior.factor) for prior in passage.priors],
+        hop=passage.hop,
     )
 
 
@@ -66,4 +67,6 @@ def passage_from_pb(message: passage_pb2.Passage) -> Passage:
             for part in message.list_scores
         ),
         priors=tuple(Prior(prior.name, prior.factor) for prior in message.priors),
+        is_derived=message.span_kind == passage_pb2.SPAN_KIND_DERIVED,
+        hop=message.hop,
     )

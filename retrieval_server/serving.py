@@ -1,7 +1,6 @@
 """Puts the parts of the server together and serves until SIGTERM or SIGINT."""
 
 import asyncio
-import contextlib
 import signal
 import sys
 
@@ -9,15 +8,19 @@ import structlog
 
 from groundwire.cpu import usable_core_count
 from groundwire.models.locate import encoder_files
+from groundwire.queue.redis_url import parse_redis_url
 from retrieval_server.api.admin_servicer import AdminServicer
 from retrieval_server.api.answer_servicer import AnswerServicer
 from retrieval_server.api.corpus_servicer import CorpusServicer
 from retrieval_server.api.retrieval_servicer import RetrievalServicer
 from retrieval_server.api.server import ApiServer
 from retrieval_server.corpus.catalog import Catalog
+from retrieval_server.corpus.following import Following
 from retrieval_server.corpus.searching import Searching
-from retrieval_server.engine.encoder import MiniLmEncoder
+from retrieval_server.engine.encoder import Encoder, MiniLmEncoder
+from retrieval_server.engine.hashing_encoder import HashingEncoder
 from retrieval_server.errors import GroundwireError
+from retrieval_server.generation.answer_cache import NearQuestions
 from retrieval_server.generation.answer_queue import AnswerQueue
 from retrieval_server.generation.answering import Answering
 from retrieval_server.listen_address import check_listen_address
@@ -28,6 +31,9 @@ _log = structlog.get_logger()
 # Encoding threads need the interpreter for an instant between runs of a few milliseconds; at the default of 5 ms they
 # would wait longer for it than they work, and so would requests.
 _SWITCH_INTERVAL_S = 0.0005
+
+# Of the time to drain, what is kept for telling the callers of unfinished answers to attach elsewhere.
+_LET_GO_S = 3.0
 
 
 class CannotStart(Exception):
@@ -40,13 +46,17 @@ async def serve(settings: ServerSettings) -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    parse_redis_url(settings.redis_url)  # refused before anything is loaded
     check_listen_address(settings.listen, allow_insecure=settings.allow_insecure_listen)
     encoder, encoder_label = _encoder(settings)
-    catalog = Catalog(settings.data_dir, encoder)
+    catalog = Catalog(settings.data_dir, encoder, is_read_only=settings.follow_dir is not None)
     try:
         await catalog.open_all()
     except GroundwireError as error:
         raise CannotStart(error.message) from error
+    following = Following(catalog, settings.follow_dir, settings.follow_interval_s) if settings.follow_dir else None
+    if following is not None:
+        await following.catch_up()
     queue = AnswerQueue(
         settings.redis_url,
         partition_count=settings.queue_partition_count,
@@ -54,6 +64,9 @@ async def serve(settings: ServerSettings) -> None:
         lease_s=settings.lease_s,
         max_deliveries=settings.max_deliveries,
         ttl_s=settings.answer_ttl_s,
+        max_share=settings.max_queue_share,
+        cache_ttl_s=settings.answer_cache_ttl_s,
+        near_questions=_near_questions(settings, encoder),
     )
     searching = Searching(catalog, encoder)
     answering = Answering(searching.retrieve, queue, settings)
@@ -61,7 +74,7 @@ async def serve(settings: ServerSettings) -> None:
         settings,
         RetrievalServicer(searching, settings),
         AnswerServicer(answering, settings),
-        CorpusServicer(catalog, encoder_label, settings),  # type: ignore[abstract]  # as EvaluationServicer
+        CorpusServicer(catalog, encoder_label, settings),
         AdminServicer(settings, queue),
     )
     try:
@@ -71,14 +84,23 @@ async def serve(settings: ServerSettings) -> None:
         raise CannotStart(
             f"cannot listen on {settings.listen}: the port is in use or not allowed; set GROUNDWIRE_LISTEN to another"
         ) from error
-    reaper = asyncio.create_task(queue.run_reaper(), name="reaper")
+    background = [asyncio.create_task(queue.run_reaper(), name="reaper")]
+    if following is not None:
+        background.append(asyncio.create_task(following.run(), name="following"))
     _log.info("server ready", address=address, collections=catalog.names(), encoder=encoder_label)
     await stopping.wait()
     _log.info("server stopping")
-    await server.stop()
-    reaper.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await reaper
+    if not settings.drain_timeout_s:
+        answering.let_go()  # or the calls that are cut off now would cancel their jobs
+    stopping_server = asyncio.create_task(server.stop())
+    await asyncio.wait(
+        (stopping_server,), timeout=settings.drain_timeout_s - min(_LET_GO_S, settings.drain_timeout_s / 2)
+    )
+    answering.let_go()
+    await stopping_server
+    for task in background:
+        task.cancel()
+    await asyncio.wait(background)
     await answering.close()
     await queue.close()
     searching.close()
@@ -88,9 +110,28 @@ async def serve(settings: ServerSettings) -> None:
     _log.info("server stopped")
 
 
-def _encoder(settings: ServerSettings) -> tuple[MiniLmEncoder | None, str]:
+def _near_questions(settings: ServerSettings, encoder: Encoder | None) -> NearQuestions | None:
+    threshold = settings.answer_cache_similarity
+    if threshold is None:
+        return None
+    if encoder is None:
+        raise CannotStart("GROUNDWIRE_ANSWER_CACHE_SIMILARITY needs the encoder: unset it or GROUNDWIRE_LEXICAL_ONLY")
+
+    def compare(question: str, others: list[str]) -> list[float]:
+        vector = encoder.encode_query(question)
+        return [float(vector @ encoder.encode_query(other)) for other in others]
+
+    async def similarities(question: str, others: list[str]) -> list[float]:
+        return await asyncio.to_thread(compare, question, others)
+
+    return NearQuestions(similarities, threshold)
+
+
+def _encoder(settings: ServerSettings) -> tuple[MiniLmEncoder | HashingEncoder | None, str]:
     if settings.lexical_only:
         return None, ""
+    if settings.encoder == "hashing":
+        return HashingEncoder(), HashingEncoder.fingerprint
     files = encoder_files(settings.models_dir)
     encoder = MiniLmEncoder(files, settings.encoder_threads or usable_core_count())
     return encoder, f"{files.name} {files.fingerprint[:12]}"

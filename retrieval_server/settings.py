@@ -14,6 +14,11 @@ class ServerSettings(BaseSettings):
 
     listen: str = "127.0.0.1:50051"
     data_dir: Path = Path("data")
+    snapshot_dir: Path | None = Field(default=None, description="default: snapshots in the data directory")
+    follow_dir: Path | None = Field(
+        default=None, description="serve the newest snapshots in this directory and take no writes; as --follow"
+    )
+    follow_interval_s: float = Field(default=1.0, gt=0, le=86_400)
     models_dir: Path | None = None
     redis_url: str = "redis://127.0.0.1:6379/0"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -22,26 +27,60 @@ class ServerSettings(BaseSettings):
     )
 
     lexical_only: bool = Field(default=False, description="run without the encoder: BM25 alone, no vectors")
+    encoder: Literal["minilm", "hashing"] = Field(
+        default="minilm", description="hashing: hashed counts of terms, for which no model file is needed"
+    )
     encoder_threads: int | None = Field(default=None, ge=1, description="default: the cores this process may use")
     max_message_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024, le=2**31 - 1)
     max_query_bytes: int = Field(default=8192, ge=16)
     max_k: int = Field(default=1000, ge=1)
     max_concurrent_rpcs: int = Field(default=64, ge=1)
     max_batch_in_flight: int = Field(default=32, ge=1)
+    max_answers_in_flight: int = Field(
+        default=128, ge=1, description="of one batch; what is above it waits unread, so it should keep all workers busy"
+    )
     max_file_bytes: int = Field(default=4 * 1024 * 1024, ge=1024)
     max_line_chars: int = Field(default=100_000, ge=1000)
     sync_silence_timeout_s: float = Field(default=60.0, gt=0, le=86_400)
+    document_request_ttl_s: float = Field(
+        default=86_400.0, gt=0, le=31_536_000, description="how long a write's request_id is remembered"
+    )
     drain_timeout_s: float = Field(default=10.0, ge=0, le=86_400)
 
     queue_partition_count: int = Field(default=1, ge=1, le=1024)
     max_queue_depth: int = Field(default=256, ge=1)
+    max_queue_share: float = Field(
+        default=0.75, gt=0, le=1, description="of the depth, what one caller may have waiting, and all batches together"
+    )
     max_deliveries: int = Field(default=3, ge=1)
     lease_s: float = Field(default=10.0, gt=0, le=86_400)
     answer_ttl_s: float = Field(default=3600.0, gt=0, le=31_536_000)
+    answer_cache_ttl_s: float = Field(
+        default=3600.0, ge=0, le=31_536_000, description="how long generated answers serve equal questions; 0: never"
+    )
+    answer_cache_similarity: float | None = Field(
+        default=None,
+        ge=0.8,
+        le=1,
+        description="cosine from which a question shares the answer to another one over the same passages",
+    )
     default_answer_timeout_s: float = Field(default=120.0, gt=0, le=86_400)
     max_answer_timeout_s: float = Field(default=3600.0, gt=0, le=86_400)
     default_prompt_tokens: int = Field(
         default=2048, ge=256, description="of a request that names no limit; the first token waits for all of them"
+    )
+    default_focus_chars: int = Field(
+        default=700,
+        ge=0,
+        le=1_000_000,
+        description="characters of the passages that the model reads, of a request that does not say; 0: whole ones",
+    )
+    copy_bonus: float = Field(
+        default=4.0,
+        ge=0,
+        le=100,
+        description="logits that copying from the passages gains, and answers end with a paragraph: against the"
+        " inventions of small models; 0 for larger ones",
     )
     prompt_context_tokens: int = Field(
         default=8192, ge=512, description="context of the generator that prompts are packed for"

@@ -19,6 +19,7 @@ from client.cli.invocation import Invocation, collection_option, shared_options
     help="What to do when nothing can be generated.  [default: extractive, sentences of the passages]",
 )
 @click.option("--anyway", is_flag=True, help="Answer even when the corpus does not seem to hold the answer.")
+@click.option("--closed-book", is_flag=True, help="Answer from what the model knows, to compare.")
 @click.option("--keep", is_flag=True, help="Let the answer go on when this command is interrupted; see client attach.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Longest time for the answer.  [default: 120]")
 @click.option("--id", "request_id", metavar="ID", help="Name the answer for attach and cancel.  [default: made up]")
@@ -32,6 +33,7 @@ def answer_command(
     mode: str | None,
     fallback: str | None,
     anyway: bool,
+    closed_book: bool,
     keep: bool,
     timeout: float | None,
     request_id: str | None,
@@ -45,6 +47,7 @@ def answer_command(
         fallback=None if fallback is None else client.AnswerFallback(fallback),
         on_disconnect=client.DisconnectPolicy.KEEP if keep else None,
         answer_anyway=anyway,
+        closed_book=closed_book,
         timeout_s=timeout,
     )
     with (

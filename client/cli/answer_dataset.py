@@ -26,6 +26,7 @@ _DEFAULT_K = 10
 @click.option("--student-search-results-path", metavar="RESULTS", help="Search results, in place of the argument.")
 @click.option("-k", "--k", type=click.IntRange(min=1), help="Passages a question.  [default: that of RESULTS, else 10]")
 @click.option("--mode", type=click.Choice(["stuff", "extractive"]), help="How to answer.  [default: stuff, by a model]")
+@click.option("--details", is_flag=True, help="Add each answer's citations, verdicts and maker, for evaluate-answers.")
 @click.option("--save-directory", default="data/output/search_results_and_answer", show_default=True, metavar="DIR")
 @collection_option
 @shared_options
@@ -37,6 +38,7 @@ def answer_dataset_command(
     student_search_results_path: str | None,
     k: int | None,
     mode: str | None,
+    details: bool,
     save_directory: str,
     collection: str,
 ) -> None:
@@ -57,11 +59,14 @@ def answer_dataset_command(
     def entry_of(question: Question, result: client.AnswerResult) -> Entry:
         if result.state is client.AnswerState.SKIPPED:
             made_by["nobody: the corpus does not seem to hold the answer"] += 1
-            return {**entry(question, result.passages), "answer": skipped_sentence(result)}
+            return {**entry(question, result.passages), "answer": skipped_sentence(result), **more(result)}
         if result.state is not client.AnswerState.ANSWERED:
             raise result.error or client.ServerFault(f"the answer ended as {result.state.value}")
         made_by[f"{result.generator.model} ({result.generator.mode.value})"] += 1
-        return {**entry(question, result.passages), "answer": result.text}
+        return {**entry(question, result.passages), "answer": result.text, **more(result)}
+
+    def more(result: client.AnswerResult) -> Entry:
+        return {"details": _details(result)} if details else {}
 
     with invocation.connect() as server:
         stats = server.corpus_stats(collection)
@@ -79,6 +84,7 @@ def answer_dataset_command(
                 "collection": collection,
                 "k": passage_count,
                 "mode": mode,
+                "details": details,
                 "index_generation": stats.collection.index_generation,
                 "vector_epoch": stats.vector_epoch,
             },
@@ -104,6 +110,30 @@ def answer_dataset_command(
         for maker, count in made_by.most_common():
             click.echo(f"  {counted(count, 'answer')} made by {maker}")
     tell_problems(problems, result_path)
+
+
+def _details(result: client.AnswerResult) -> Entry:
+    return {
+        "mode": result.generator.mode.value,
+        "model": result.generator.model,
+        "fallback_reason": result.generator.fallback_reason,
+        "citations": [
+            {
+                "file_path": one.path,
+                "first_character_index": one.start_char,
+                "last_character_index": one.end_char,
+            }
+            for one in result.citations
+        ],
+        "sentences": [
+            {
+                "first_character_index": one.start_char,
+                "last_character_index": one.end_char,
+                "supported": one.supported,
+            }
+            for one in result.sentences
+        ],
+    }
 
 
 def given_once_or_none(dataset: str | None, results: str | None) -> str | None:

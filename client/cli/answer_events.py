@@ -16,11 +16,13 @@ _NAME_OF_EVENT: dict[str, str] = {
     "AnswerRestarted": "restarted",
     "AnswerFinished": "finished",
 }
+REFUSAL_START = "I don't know: "
 _SKIPPED_SENTENCES = {
-    "no_passages": "I don't know: nothing in the collection matches the question.",
-    "low_relevance": "I don't know: what the collection holds covers too little of the question.",
+    "no_passages": f"{REFUSAL_START}nothing in the collection matches the question.",
+    "not_in_passages": f"{REFUSAL_START}what was found does not speak of it.",
+    "low_relevance": f"{REFUSAL_START}what the collection holds covers too little of the question.",
 }
-DONT_KNOW = "I don't know: the collection does not seem to hold the answer."
+DONT_KNOW = f"{REFUSAL_START}the collection does not seem to hold the answer."
 
 
 def tell_events(events: Iterable[client.AnswerEvent], *, as_json: bool) -> None:
@@ -50,6 +52,8 @@ def tell_events(events: Iterable[client.AnswerEvent], *, as_json: bool) -> None:
 
 def skipped_sentence(result: client.AnswerResult) -> str:
     """Return the honest sentence for a question that the corpus does not answer."""
+    if result.missing_words:
+        return f"{REFUSAL_START}nothing that was found mentions {printable(', '.join(result.missing_words))}."
     return _SKIPPED_SENTENCES.get(result.answer_skipped_reason.value, DONT_KNOW)
 
 
@@ -109,6 +113,6 @@ def _tell_generator(result: client.AnswerResult) -> None:
         tokens = f", {made.prompt_tokens:,} + {made.completion_tokens:,} tokens" if made.prompt_tokens else ""
         why = f", since {made.fallback_reason}" if made.fallback_reason else ""
         dropped = len(made.dropped_passage_indexes)
-        left_out = f"; {dropped} of {len(result.passages)} passages did not fit" if dropped else ""
+        left_out = f"; {dropped} of {len(result.passages)} passages were left out" if dropped else ""
         maker = "no model" if made.mode is client.AnswerMode.EXTRACTIVE else printable(made.model)
         click.echo(f"Made by {maker} (mode {made.mode.value}{why}{tokens}){left_out}")

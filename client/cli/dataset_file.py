@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -19,13 +20,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One item, in the order of the file. `problem` says why it cannot be asked, empty when it can."""
+    """One item, in the order of the file. `problem` says why it cannot be asked, empty when it can.
+
+    `item` is the item as it stands in the file, for what only some commands read.
+    """
 
     item_number: int
     question_id: str
     question: str
     sources: tuple[Source, ...] = ()
     problem: str = ""
+    item: Mapping[str, object] = field(default_factory=dict, repr=False)
 
     @property
     def label(self) -> str:
@@ -118,13 +123,14 @@ def _question(number: int, item: object, sources_key: str) -> Question:
     if not shown_text.strip():
         return Question(number, shown_id, shown_text, problem="question: must be a text that is not blank")
     try:
-        sources = tuple(_source(one) for one in item.get(sources_key) or ())
+        sources = tuple(parse_source(one) for one in item.get(sources_key) or ())
     except (TypeError, ValueError) as error:
         return Question(number, shown_id, shown_text, problem=f"{sources_key}: {error}")
-    return Question(number, shown_id, shown_text, sources)
+    return Question(number, shown_id, shown_text, sources, item=item)
 
 
-def _source(item: object) -> Source:
+def parse_source(item: object) -> Source:
+    """Return the source that a JSON value stands for; raises TypeError or ValueError with what is wrong with it."""
     if not isinstance(item, dict):
         raise TypeError("must be a list of objects")
     path, first, last = (item.get(name) for name in ("file_path", "first_character_index", "last_character_index"))

@@ -15,11 +15,13 @@ import click
 import client
 from client.cli.dataset_file import Question, QuestionFile
 from client.cli.journal import Entry, Journal
-from client.cli.output import json_text, note, progress_bar
+from client.cli.output import counted, json_text, note, progress_bar
 
 _T_co = TypeVar("_T_co", covariant=True)
 _T = TypeVar("_T")
-_MAX_PASS_COUNT = 3
+# Passes that bring nothing new; while each one does, a busy server is asked again however often.
+_MAX_VAIN_PASS_COUNT = 3
+_TELL_S = 30.0
 _SHOWN_PROBLEM_COUNT = 20
 _PAUSE_S = 0.5
 
@@ -83,10 +85,13 @@ class DatasetRun(Generic[_T]):
         bar = progress_bar("questions", total=len(self.questions.questions), unit=" questions")
         problems: dict[int, str] = {}
         try:
-            for _ in range(_MAX_PASS_COUNT):
+            vain_pass_count = 0
+            told_s = time.monotonic()
+            while True:
                 if bar is not None:
                     bar.n = len(journal.entries)
                 busy = []
+                done_before_count = len(journal.entries)
                 for one in to_ask:
                     problems.pop(one.item_number, None)
                 for outcome in self.ask([one.question for one in to_ask]):
@@ -98,7 +103,11 @@ class DatasetRun(Generic[_T]):
                             busy.append((question, error.retry_after_s or _PAUSE_S))
                     if bar is not None:
                         bar.update()
-                if not busy:
+                    elif time.monotonic() - told_s > _TELL_S:
+                        told_s = time.monotonic()
+                        note(f"{len(journal.entries):,} of {counted(len(self.questions.questions), 'question')} done")
+                vain_pass_count = 0 if len(journal.entries) > done_before_count else vain_pass_count + 1
+                if not busy or vain_pass_count == _MAX_VAIN_PASS_COUNT:
                     break
                 time.sleep(max(pause_s for _, pause_s in busy))
                 to_ask = [question for question, _ in busy]

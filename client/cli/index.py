@@ -13,6 +13,7 @@ import client
 from client.cli.invocation import Invocation, collection_option, shared_options
 from client.cli.output import counted, note, print_json, printable, progress_bar
 from client.cli.settling import wait_for_vectors
+from client.cli.watch import keep_indexed
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -30,6 +31,8 @@ _DEFAULT_PATH = "data/raw"
 @click.option("--prune", is_flag=True, help="Remove what an earlier run indexed and is not there any more.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done and change nothing.")
 @click.option("--wait", is_flag=True, help="Return only when all vectors are computed, too.")
+@click.option("--watch", is_flag=True, help="Go on, and index again whenever something changes, until Ctrl-C.")
+@click.option("--files", "tell_files", is_flag=True, help="Say of each file that is not unchanged what became of it.")
 @shared_options
 def index_command(
     invocation: Invocation,
@@ -43,6 +46,8 @@ def index_command(
     prune: bool,
     dry_run: bool,
     wait: bool,
+    watch: bool,
+    tell_files: bool,
 ) -> None:
     """Index the folder or file PATH, by default data/raw.
 
@@ -53,7 +58,10 @@ def index_command(
         if not os.path.isdir(_DEFAULT_PATH):
             raise click.UsageError(f"missing PATH: there is no {_DEFAULT_PATH} here, so name a folder or a file")
         path = _DEFAULT_PATH
-    with invocation.connect() as server:
+    if watch and dry_run:
+        raise click.UsageError("--watch and --dry-run exclude each other")
+
+    def index_once(*, is_first: bool = True) -> None:
         bars = _Bars()
         try:
             summary = server.index(
@@ -69,9 +77,27 @@ def index_command(
             )
         finally:
             bars.close()
+        if not is_first and not _has_changes(summary):
+            return
         if not invocation.as_json:
-            _tell(summary, dry_run=dry_run)
+            _tell(summary, dry_run=dry_run, tell_files=tell_files)
         stats = wait_for_vectors(server, collection) if wait and not dry_run else None
+        _tell_vectors(invocation, summary, stats, dry_run=dry_run)
+
+    with invocation.connect() as server:
+        if watch:
+            keep_indexed(path, index_once, lambda: index_once(is_first=False))
+        else:
+            index_once()
+
+
+def _has_changes(summary: client.SyncSummary) -> bool:
+    return bool(summary.added_count or summary.updated_count or summary.removed_count)
+
+
+def _tell_vectors(
+    invocation: Invocation, summary: client.SyncSummary, stats: client.CorpusStats | None, *, dry_run: bool
+) -> None:
     if invocation.as_json:
         print_json({"summary": summary, "stats": stats})
     elif stats is not None:
@@ -112,11 +138,15 @@ class _Bars:
         self._bar = None
 
 
-def _tell(summary: client.SyncSummary, *, dry_run: bool) -> None:
+def _tell(summary: client.SyncSummary, *, dry_run: bool, tell_files: bool) -> None:
     changed = [one for one in summary.files if one.outcome is not client.SyncFileOutcome.SKIPPED]
     if dry_run:
         for one in changed:
             click.echo(f"would be {one.outcome.value}: {printable(one.relative_path)}")
+    elif tell_files:
+        for one in summary.files:
+            reason = f" ({printable(one.detail)})" if one.detail else ""
+            click.echo(f"{one.outcome.value}: {printable(one.relative_path)}{reason}")
     counts = [
         f"{summary.added_count:,} added",
         f"{summary.updated_count:,} updated",

@@ -7,8 +7,10 @@ import re
 import click
 
 import client
+from client.cli.explanation import explanation_lines
 from client.cli.invocation import Invocation, collection_option, shared_options
 from client.cli.output import note, print_json, printable, span
+from client.cli.search_options import fusion_options, search_filter_options
 
 _SNIPPET_LINE_COUNT = 6
 _SNIPPET_COLUMNS = 160
@@ -19,18 +21,60 @@ _WORD = re.compile(r"\w{3,}")
 @click.argument("query")
 @click.option("-k", "--k", type=int, help="How many passages.  [default: the server's, 10]")
 @click.option("--explain", is_flag=True, help="Show rank, score, contribution and matched terms of each list.")
+@click.option(
+    "--profile",
+    type=click.Choice(["auto", "precise", "explore", "symbol"]),
+    help="Kind of question.  [default: the server decides]",
+)
+@click.option("--hops", type=int, metavar="N", help="2: ask again with names that the first passages introduce.")
+@click.option("--balance", is_flag=True, help="Take docs and code in turn.")
 @click.option("--max-per-file", type=int, metavar="N", help="At most N passages of one file.")
+@search_filter_options
+@fusion_options
 @collection_option
 @shared_options
 def search_command(
-    invocation: Invocation, query: str, k: int | None, *, explain: bool, max_per_file: int | None, collection: str
+    invocation: Invocation,
+    query: str,
+    k: int | None,
+    *,
+    explain: bool,
+    profile: str | None,
+    hops: int | None,
+    balance: bool,
+    max_per_file: int | None,
+    wanted: client.PassageFilter | None,
+    fusion: client.FusionOverrides | None,
+    collection: str,
 ) -> None:
-    """Show the passages that best match QUERY."""
+    """Show the passages that best match QUERY. Options of a filter may be given several times."""
     with invocation.connect() as server:
-        result = server.retrieve(query, k=k, collection=collection, explain=explain, max_per_file=max_per_file)
+        result = server.retrieve(
+            query,
+            k=k,
+            collection=collection,
+            explain=explain,
+            profile=None if profile is None else client.RetrievalProfile(profile),
+            hops=hops,
+            balance=balance,
+            max_per_file=max_per_file,
+            filter=wanted,
+            fusion=fusion,
+        )
     if invocation.as_json:
         print_json(result)
         return
+    _show_all(result, query, explain=explain)
+    if not result.passages and wanted is not None and wanted.include_paths:
+        note('a glob covers the whole display path: "**/*.md" is every Markdown file')
+
+
+def _show_all(result: client.RetrieveResult, query: str, *, explain: bool) -> None:
+    if explain:
+        why = f": {printable(result.profile_explanation)}" if result.profile_explanation else ""
+        click.echo(f"profile {result.profile_used}{why}")
+    if result.second_hop is not None:
+        click.echo(f"second hop: {printable(result.second_hop.query)}")
     for rank, passage in enumerate(result.passages, 1):
         _show(rank, passage, query, explain=explain)
     if not result.passages:
@@ -43,16 +87,13 @@ def search_command(
 
 def _show(rank: int, passage: client.Passage, query: str, *, explain: bool) -> None:
     place = click.style(span(passage.path, passage.start_line, passage.end_line), bold=True)
-    click.echo(f"{rank}. {place}  score {passage.score:.4f}")
+    hop = "  hop 2" if passage.hop > 1 else ""
+    click.echo(f"{rank}. {place}  score {passage.score:.4f}{hop}")
     if passage.breadcrumbs:
         click.echo(f"   {printable(' › '.join(passage.breadcrumbs))}")
     if explain:
-        for one in passage.list_scores:
-            found = f"rank {one.rank}, score {one.raw_score:.4f}" if one.rank else "not in the list"
-            terms = f", matched: {printable(' '.join(one.matched_terms))}" if one.matched_terms else ""
-            click.echo(f"   {one.list}: {found}, contributes {one.contribution:.4f}{terms}")
-        for prior in passage.priors:
-            click.echo(f"   prior {prior.name}: × {prior.factor:g}")
+        for line in explanation_lines(passage):
+            click.echo(f"   {line}")
     for line in snippet(passage.text, query):
         click.echo(f"   │ {line}")
     click.echo()

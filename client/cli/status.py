@@ -18,7 +18,9 @@ def status_command(invocation: Invocation) -> None:
     with invocation.connect() as server:
         health = server.health()
         settings = server.server_settings()
-        stats = [server.corpus_stats(one.name) for one in server.collections()]
+        collections = server.collections()
+        usable = [one for one in collections if one.state is not client.CollectionState.DAMAGED]
+        stats = [server.corpus_stats(one.name) for one in usable]
         queue, queue_problem = _queue(server)
         workers = server.workers() if queue is not None else ()
     if invocation.as_json:
@@ -28,6 +30,7 @@ def status_command(invocation: Invocation) -> None:
                 "health": health,
                 "version": settings.version,
                 "collections": stats,
+                "problems": {one.name: one.problem for one in collections if one.problem},
                 "queue": queue,
                 "queue_problem": queue_problem,
                 "workers": workers,
@@ -36,8 +39,11 @@ def status_command(invocation: Invocation) -> None:
         return
     click.echo(f"server {invocation.server}: {health.value}, version {printable(settings.version)}")
     for one in stats:
-        _tell_collection(one)
-    if not stats:
+        tell_collection(one)
+    for collection in collections:
+        if collection.problem:
+            click.echo(f"  {collection.name}: {printable(collection.problem)}")
+    if not collections:
         click.echo("no collections yet: `client index PATH` makes one")
     if queue is None:
         click.echo(f"queue: {queue_problem}")
@@ -58,7 +64,8 @@ def _queue(server: client.Client) -> tuple[client.QueueStats | None, str]:
         return None, str(error)
 
 
-def _tell_collection(stats: client.CorpusStats) -> None:
+def tell_collection(stats: client.CorpusStats) -> None:
+    """Print what a collection holds."""
     click.echo(
         f"collection {stats.collection.name}: {counted(stats.document_count, 'document')},"
         f" {counted(stats.chunk_count, 'passage')}, generation {stats.collection.index_generation},"

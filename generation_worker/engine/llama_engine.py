@@ -1,82 +1,236 @@
-"""Answers by a local model through llama.cpp."""
+"""Answers by a local model through llama.cpp, several at once."""
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from generation_worker.engine.llama_model import MICRO_BATCH_TOKENS, LlamaModel, ModelUnusableError
-from generation_worker.engine.prompt import STOPS, PackedPrompt, pack_prompt, prompt_start
-from generation_worker.engine.protocol import GenerationDone, GenerationStep, PromptPacked, TextPiece
-from generation_worker.engine.repetition import is_looping
-from generation_worker.engine.text_filter import TextFilter
-from generation_worker.engine.utf8 import Utf8Splitter
+from generation_worker.decoding.copying import CopyBonus
+from generation_worker.engine.completion import Completion
+from generation_worker.engine.holes import hole_fillers
+from generation_worker.engine.llama_model import ComputeError, ComputeInterrupted, LlamaModel, ModelUnusableError, Row
+from generation_worker.engine.prefill_turns import PrefillTurns, UnreadPrompt
+from generation_worker.engine.prompt import STOPS, pack_prompt, prompt_start
+from generation_worker.engine.protocol import (
+    GenerationDone,
+    GenerationError,
+    GenerationFailed,
+    KeyedStep,
+    PromptPacked,
+    TextPiece,
+)
+from generation_worker.engine.sampler import Sampler
+from generation_worker.engine.slots import Slot, place
 from groundwire.internal.v1 import job_pb2
 
 DEFAULT_COMPLETION_TOKENS = 256
 
 
-class LlamaEngine:
-    """An Engine over one GGUF model that speaks ChatML. The same job gives the same text every time."""
+@dataclass(slots=True)
+class _Generation:
+    """`tokens` are those to compute: the prompt, and whatever was chosen since."""
 
-    def __init__(self, path: Path, *, model: str, context_tokens: int, thread_count: int) -> None:
-        """Load the model and compute what all prompts begin with.
-
-        Raises:
-            ModelUnusableError: the file is missing, no GGUF, or of a model that does not speak ChatML.
-        """
-        self._model_name = model
-        self._llama = LlamaModel(path, context_tokens=context_tokens, thread_count=thread_count)
-        if len(self._llama.scaffold_tokens("<|im_start|>")) != 1:
-            raise ModelUnusableError(f"{path} is not a chat model with ChatML turns (it has no <|im_start|> token)")
-        # The same batches for every job: were the shared beginning computed together with whatever followed it last
-        # time, rounding would differ and the likeliest token with it.
-        self._start_tokens = prompt_start(self._llama)
-        self._llama.compute(self._start_tokens)
+    key: int
+    slot: Slot
+    tokens: list[int]
+    prompt_tokens: int
+    sampler: Sampler
+    completion: Completion
 
     @property
-    def model(self) -> str:
-        """Name of the model."""
-        return self._model_name
+    def unread_tokens(self) -> int:
+        return len(self.tokens) - len(self.slot.tokens)
+
+    @property
+    def is_writing(self) -> bool:
+        return len(self.slot.tokens) >= self.prompt_tokens
+
+
+class LlamaEngine:
+    """An Engine over one GGUF model that speaks ChatML.
+
+    Each step is one batch: a token for every generation that writes, and as much of the prompts as there is room for.
+    On a CPU a job gives the same text every time, whatever goes on beside it and whatever came before.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        model: str,
+        context_tokens: int,
+        slot_count: int,
+        thread_count: int,
+        gpu_layer_count: int = 0,
+    ) -> None:
+        """Load the model and compute what all prompts begin with, in every slot.
+
+        Raises:
+            ModelUnusableError: the file is missing, no GGUF, too large, or of a model that does not speak ChatML.
+        """
+        llama = LlamaModel(
+            path,
+            context_tokens=context_tokens,
+            sequence_count=slot_count,
+            thread_count=thread_count,
+            gpu_layer_count=gpu_layer_count,
+        )
+        self.model = model
+        self.slot_count = slot_count
+        self._llama = llama
+        if len(llama.scaffold_tokens("<|im_start|>")) != 1:
+            raise ModelUnusableError(f"{path} is not a chat model with ChatML turns (it has no <|im_start|> token)")
+        self._start_tokens = prompt_start(llama)
+        self._slots = [Slot(sequence) for sequence in range(slot_count)]
+        self._generations: dict[int, _Generation] = {}
+        self._turns = PrefillTurns()
+        self._news: list[KeyedStep] = []
+        self._compute_start()
 
     @property
     def context_tokens(self) -> int:
-        """Tokens of prompt and completion together."""
+        """Tokens of prompt and completion together, of each generation."""
         return self._llama.context_tokens
 
-    def generate(self, job: job_pb2.GenerationJob, should_stop: Callable[[], bool]) -> Iterator[GenerationStep]:
+    @property
+    def is_idle(self) -> bool:
+        """Whether a step would do nothing."""
+        return not self._generations and not self._news
+
+    def _compute_start(self) -> None:
+        rows = [Row(token, position, 0, wants_next=False) for position, token in enumerate(self._start_tokens)]
+        for begin in range(0, len(rows), self._llama.step_tokens):
+            self._llama.compute(rows[begin : begin + self._llama.step_tokens])
+        for slot in self._slots:
+            if slot.sequence:
+                self._llama.copy(0, slot.sequence)
+            slot.tokens = list(self._start_tokens)
+
+    def start(self, key: int, job: job_pb2.GenerationJob) -> None:
         """See Engine."""
         completion_tokens = job.max_completion_tokens or DEFAULT_COMPLETION_TOKENS
         budget_tokens = self.context_tokens - min(completion_tokens, self.context_tokens // 2)
         if job.max_prompt_tokens > 0:
             budget_tokens = min(budget_tokens, job.max_prompt_tokens)
-        prompt = pack_prompt(self._llama, job.question, job.passages, budget_tokens)
-        yield PromptPacked(len(prompt.tokens), prompt.dropped_passage_indexes)
-        if not self._prefill(prompt, should_stop):
+        try:
+            prompt = pack_prompt(
+                self._llama,
+                job.question,
+                job.passages,
+                budget_tokens,
+                answer_start=job.answer_start,
+                closed_book=job.closed_book,
+            )
+        except GenerationError as error:
+            self._news.append((key, GenerationFailed(error)))
             return
-        yield from self._complete(min(completion_tokens, self.context_tokens - len(prompt.tokens)), should_stop)
+        placing = place(self._slots, prompt.tokens)
+        if placing is None:
+            raise RuntimeError(f"all {self.slot_count} slots are taken")
+        slot = placing.slot
+        if placing.copied_from is not None:
+            self._llama.copy(placing.copied_from.sequence, slot.sequence)
+        self._llama.keep_only(slot.sequence, placing.kept_tokens)
+        slot.tokens = list(prompt.tokens[: placing.kept_tokens])
+        slot.is_free = False
+        self._generations[key] = _Generation(
+            key,
+            slot,
+            list(prompt.tokens),
+            len(prompt.tokens),
+            Sampler(self._llama.vocab_token_count, job, self._copying(job, prompt.dropped_passage_indexes)),
+            Completion(
+                min(completion_tokens, self.context_tokens - len(prompt.tokens)),
+                (*STOPS, *(stop for stop in job.stops if stop)),
+            ),
+        )
+        self._news.append((key, PromptPacked(len(prompt.tokens), prompt.dropped_passage_indexes)))
 
-    def _prefill(self, prompt: PackedPrompt, should_stop: Callable[[], bool]) -> bool:
-        self._llama.forget_after(len(self._start_tokens))
-        for begin in range(len(self._start_tokens), len(prompt.tokens), MICRO_BATCH_TOKENS):
-            if should_stop():
-                return False
-            self._llama.compute(prompt.tokens[begin : begin + MICRO_BATCH_TOKENS])
-        return True
+    def _copying(self, job: job_pb2.GenerationJob, dropped: Sequence[int]) -> CopyBonus | None:
+        if job.copy_bonus <= 0:
+            return None
+        # After a line break, so that a text's first word has the tokens that it has in the prompt.
+        sources = [
+            self._llama.content_tokens(f"\n{passage.text}\n")
+            for index, passage in enumerate(job.passages)
+            if index not in dropped
+        ]
+        return CopyBonus(sources, self._llama.piece, job.copy_bonus)
 
-    def _complete(self, max_tokens: int, should_stop: Callable[[], bool]) -> Iterator[GenerationStep]:
-        splitter, text_filter = Utf8Splitter(), TextFilter(STOPS)
-        tokens: list[int] = []
-        while not should_stop():
-            token = self._llama.next_token()
-            if self._llama.is_end(token):
-                break
-            tokens.append(token)
-            if text := text_filter.feed(splitter.feed(self._llama.piece(token))):
-                yield TextPiece(text)
-            if text_filter.is_stopped or len(tokens) >= max_tokens or is_looping(tokens):
-                break
-            self._llama.compute((token,))
+    def stop(self, key: int) -> None:
+        """See Engine."""
+        self._news = [(of, step) for of, step in self._news if of != key]
+        if generation := self._generations.pop(key, None):
+            generation.slot.is_free = True
+            generation.sampler.close()
+
+    def interrupt(self) -> None:
+        """See Engine."""
+        self._llama.interrupt()
+
+    def step(self) -> Sequence[KeyedStep]:
+        """See Engine."""
+        news, self._news = self._news, []
+        try:
+            return news + self._compute()
+        except ComputeInterrupted:
+            for slot in self._slots:
+                self._llama.keep_only(slot.sequence, len(slot.tokens))
+            return news
+        except ComputeError as error:
+            failed: list[KeyedStep] = [(key, GenerationFailed(error)) for key in self._generations]
+            for key in list(self._generations):
+                self.stop(key)
+            self._llama.forget_all()
+            self._compute_start()
+            return news + failed
+
+    def _compute(self) -> list[KeyedStep]:
+        counts = self._row_counts()
+        rows: list[Row] = []
+        last_rows: list[tuple[_Generation, int]] = []
+        for key, count in counts.items():
+            generation = self._generations[key]
+            begin = len(generation.slot.tokens)
+            is_complete = begin + count == len(generation.tokens)
+            for position in range(begin, begin + count):
+                wants_next = is_complete and position == begin + count - 1
+                rows.append(Row(generation.tokens[position], position, generation.slot.sequence, wants_next))
+            if is_complete:
+                last_rows.append((generation, len(rows) - 1))
+        if not rows:
+            return []
+        fillers = hole_fillers(self._slots, {row.sequence for row in rows}, self.context_tokens)
+        self._llama.compute(rows + fillers)
+        for filler in fillers:
+            self._llama.keep_only(filler.sequence, filler.position)
+        for key, count in counts.items():
+            generation = self._generations[key]
+            begin = len(generation.slot.tokens)
+            generation.slot.tokens += generation.tokens[begin : begin + count]
+        return list(itertools.chain.from_iterable(self._choose(*last) for last in last_rows))
+
+    def _row_counts(self) -> dict[int, int]:
+        """Tokens to compute in this step, by key: one of each generation that writes, the rest for the prompts."""
+        counts = {key: 1 for key, generation in self._generations.items() if generation.is_writing}
+        unread = [
+            UnreadPrompt(key, generation.unread_tokens)
+            for key, generation in self._generations.items()
+            if key not in counts
+        ]
+        return counts | self._turns.share(unread, self._llama.step_tokens - len(counts))
+
+    def _choose(self, generation: _Generation, row: int) -> list[KeyedStep]:
+        token = generation.sampler.choose(self._llama.context, row)
+        completion = generation.completion
+        if not self._llama.is_end(token):
+            text = completion.feed(token, self._llama.piece(token))
+            if not completion.is_over:
+                generation.tokens.append(token)
+                return [(generation.key, TextPiece(text))] if text else []
         else:
-            return
-        if text := text_filter.feed(splitter.finish()) + text_filter.finish():
-            yield TextPiece(text)
-        yield GenerationDone(len(tokens))
+            text = ""
+        self.stop(generation.key)
+        text += completion.finish()
+        pieces: list[KeyedStep] = [(generation.key, TextPiece(text))] if text else []
+        return [*pieces, (generation.key, GenerationDone(completion.token_count))]

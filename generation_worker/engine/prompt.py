@@ -38,14 +38,20 @@ def prompt_start(tokenizer: Tokenizer) -> list[int]:
 
 
 def pack_prompt(
-    tokenizer: Tokenizer, question: str, passages: Sequence[passage_pb2.Passage], budget_tokens: int
+    tokenizer: Tokenizer,
+    question: str,
+    passages: Sequence[passage_pb2.Passage],
+    budget_tokens: int,
+    *,
+    answer_start: str = "",
+    closed_book: bool = False,
 ) -> PackedPrompt:
     """Pack passages, best first, until one does not fit; that one is cut if enough of it fits, the rest is dropped.
 
     Raises:
         GenerationError: the question alone passes the budget.
     """
-    segments = prompt_segments(question, passages)
+    segments = prompt_segments(question, passages, answer_start=answer_start, closed_book=closed_book)
     start = _tokens(tokenizer, segments[0])
     end = [token for segment in segments[1 + len(passages) :] for token in _tokens(tokenizer, segment)]
     room_tokens = budget_tokens - len(start) - len(end)

@@ -1,6 +1,6 @@
-"""What the worker asks of a text generator."""
+"""What the worker asks of a text generator that works on several jobs at once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,12 +24,21 @@ class TextPiece:
 
 @dataclass(frozen=True, slots=True)
 class GenerationDone:
-    """Last of a generation that was not stopped."""
+    """Last of a generation that came to its end."""
 
     completion_tokens: int
 
 
-GenerationStep = PromptPacked | TextPiece | GenerationDone
+@dataclass(frozen=True, slots=True)
+class GenerationFailed:
+    """Last of a generation that could not be done; a GenerationError is for the caller's eyes, others are faults."""
+
+    error: Exception
+
+
+GenerationStep = PromptPacked | TextPiece | GenerationDone | GenerationFailed
+KeyedStep = tuple[int, GenerationStep]
+"""Whose step it is, by the key that the generation was started under."""
 
 
 class GenerationError(Exception):
@@ -37,7 +46,7 @@ class GenerationError(Exception):
 
 
 class Engine(Protocol):
-    """A text generator. One generation at a time, all from one thread."""
+    """A text generator with slots for several generations. All calls but one come from one thread."""
 
     @property
     def model(self) -> str:
@@ -45,13 +54,34 @@ class Engine(Protocol):
 
     @property
     def context_tokens(self) -> int:
-        """Tokens of prompt and completion together."""
+        """Tokens of prompt and completion together, of each generation."""
 
-    def generate(self, job: job_pb2.GenerationJob, should_stop: Callable[[], bool]) -> Iterator[GenerationStep]:
-        """Yield PromptPacked, any number of TextPiece, then GenerationDone.
+    @property
+    def slot_count(self) -> int:
+        """Generations that go on at once."""
 
-        `should_stop` is asked between tokens and batches of the prompt; once it says True the iterator just ends.
+    @property
+    def is_idle(self) -> bool:
+        """Whether a step would do nothing."""
+
+    def start(self, key: int, job: job_pb2.GenerationJob) -> None:
+        """Begin a generation in a free slot; what is wrong with the job is said by a later step.
 
         Raises:
-            GenerationError: this job cannot be generated.
+            RuntimeError: no slot is free.
+        """
+
+    def stop(self, key: int) -> None:
+        """End a generation at once and free its slot; nothing more is said of it. Unknown keys are ignored."""
+
+    def interrupt(self) -> None:
+        """Make the step that is being computed, or else the next, end soon; what it lacks is computed again.
+
+        The only method that may be called from any thread.
+        """
+
+    def step(self) -> Sequence[KeyedStep]:
+        """Compute a little for every generation; return what came of it, in order.
+
+        Each generation yields PromptPacked, any number of TextPiece, then GenerationDone or GenerationFailed.
         """

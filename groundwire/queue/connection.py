@@ -5,17 +5,30 @@ import random
 from dataclasses import dataclass
 from typing import Any, cast
 
-from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio import (
+    BlockingConnectionPool,
+    Connection,
+    ConnectionPool,
+    Redis,
+    RedisCluster,
+    Sentinel,
+    SentinelConnectionPool,
+    SSLConnection,
+    UnixDomainSocketConnection,
+)
+from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisClusterException
 from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from groundwire.queue.redis_url import RedisAddress, RedisUrlError, Topology, parse_redis_url
+
+__all__ = ["Backoff", "QueueRedis", "RedisUrlError", "connect", "is_cluster"]
 
 COMMAND_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 2.0
-
-
-class RedisUrlError(ValueError):
-    """A Redis address that can never work; the message is one line and does not show it, as it may hold a password."""
 
 
 class QueueRedis(Redis):
@@ -36,32 +49,115 @@ class QueueRedis(Redis):
             raise RedisTimeoutError(f"no answer within {self.command_timeout_s:g} s") from error
 
 
-def connect(redis_url: str, *, block_s: float = 0.0, max_connections: int = 64) -> QueueRedis:
+class SentinelRedis(QueueRedis):
+    """As QueueRedis, for the master that Sentinels name."""
+
+    turns: asyncio.Semaphore
+    asked: Sentinel
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        """As QueueRedis; callers beyond `turns` wait for theirs, since the pool does not see to that."""
+        try:
+            async with asyncio.timeout(self.command_timeout_s), self.turns:
+                return await super().execute_command(*args, **options)
+        except TimeoutError as error:
+            raise RedisTimeoutError(f"no answer within {self.command_timeout_s:g} s") from error
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        """Close the connections, those to the Sentinels too."""
+        await super().aclose(close_connection_pool)
+        for one in self.asked.sentinels:
+            await one.aclose()
+
+
+class ClusterRedis(RedisCluster):
+    """As QueueRedis, for a cluster: each command goes to the node of its keys, and follows them when they move."""
+
+    command_timeout_s = COMMAND_TIMEOUT_S
+    turns: asyncio.Semaphore
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        """Execute a command; redis.exceptions.TimeoutError when that and the wait for its turn take too long."""
+        try:
+            async with asyncio.timeout(self.command_timeout_s), self.turns:
+                return await super().execute_command(*args, **options)
+        except TimeoutError as error:
+            raise RedisTimeoutError(f"no answer within {self.command_timeout_s:g} s") from error
+        except RedisClusterException as error:
+            # No node could be asked; redis-py does not count that among lost connections.
+            raise RedisConnectionError(str(error)) from error
+
+
+def connect(redis_url: str, *, block_s: float = 0.0, max_connections: int = 64) -> Redis:
     """Return a client that opens connections as it needs them. `block_s`: the longest BLOCK that it will be used with.
 
     Nothing is retried inside: the caller knows which commands may be sent twice. Callers beyond `max_connections`
-    wait for their turn.
+    wait for their turn. A cluster's client has the commands of a server's.
 
     Raises:
-        RedisUrlError: the address cannot be understood.
+        RedisUrlError: the address can never work.
     """
-    try:
-        pool = BlockingConnectionPool.from_url(
-            redis_url,
-            max_connections=max_connections,
-            timeout=None,
-            protocol=2,
-            socket_timeout=None,
-            socket_connect_timeout=CONNECT_TIMEOUT_S,
-            retry=Retry(NoBackoff(), 0),
-        )
-    except ValueError as error:
-        raise RedisUrlError(
-            "GROUNDWIRE_REDIS_URL is not a Redis address: redis://HOST:PORT/DB, rediss://… or unix://PATH"
-        ) from error
-    client = cast("QueueRedis", QueueRedis.from_pool(pool))
+    address = parse_redis_url(redis_url)
+    common: dict[str, Any] = {
+        "socket_timeout": None,
+        "socket_connect_timeout": CONNECT_TIMEOUT_S,
+        "protocol": 2,
+    }
+    if address.topology is Topology.CLUSTER:
+        return _cluster(address, common, block_s, max_connections)
+    common["retry"] = Retry(NoBackoff(), 0)
+    client: QueueRedis
+    if address.topology is Topology.SENTINEL:
+        client = _sentinel(address, common, max_connections)
+    else:
+        client = cast("QueueRedis", QueueRedis.from_pool(_server_pool(address, common, max_connections)))
     client.command_timeout_s = COMMAND_TIMEOUT_S + block_s
     return client
+
+
+def _server_pool(address: RedisAddress, common: dict[str, Any], max_connections: int) -> ConnectionPool:
+    if address.unix_path:
+        where: dict[str, Any] = {"connection_class": UnixDomainSocketConnection, "path": address.unix_path}
+    else:
+        [(host, port)] = address.nodes
+        where = {"connection_class": SSLConnection if address.tls else Connection, "host": host, "port": port}
+    return BlockingConnectionPool(max_connections=max_connections, timeout=None, **where, **common, **address.options)
+
+
+def _sentinel(address: RedisAddress, common: dict[str, Any], max_connections: int) -> SentinelRedis:
+    tls = {name: value for name, value in address.options.items() if name.startswith("ssl_")}
+    if address.tls:
+        tls["ssl"] = True
+    # A Sentinel answers at once or not at all: the next one is asked then.
+    asking = common | {"socket_timeout": CONNECT_TIMEOUT_S} | tls | address.sentinel_options
+    sentinel = Sentinel(list(address.nodes), sentinel_kwargs=asking)  # type: ignore[no-untyped-call]
+    pool = SentinelConnectionPool(  # type: ignore[no-untyped-call]
+        address.service, sentinel, **common, **address.options, **({"ssl": True} if address.tls else {})
+    )
+    client = cast("SentinelRedis", SentinelRedis.from_pool(pool))
+    client.asked = sentinel
+    client.turns = asyncio.Semaphore(max_connections)
+    return client
+
+
+def _cluster(address: RedisAddress, common: dict[str, Any], block_s: float, max_connections: int) -> Redis:
+    # Two tries inside: redis-py learns of moved slots and lost nodes by failing once.
+    client = ClusterRedis(
+        startup_nodes=[ClusterNode(host, port) for host, port in address.nodes],
+        max_connections=2**31,
+        ssl=address.tls,
+        retry=Retry(NoBackoff(), 1),
+        **common,
+        **address.options,
+    )
+    client.turns = asyncio.Semaphore(max_connections)
+    client.command_timeout_s = COMMAND_TIMEOUT_S + block_s
+    return cast("Redis", client)
+
+
+def is_cluster(client: Redis) -> bool:
+    """Tell whether one command may only name keys of one slot."""
+    return isinstance(cast("object", client), ClusterRedis)
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ class PartitionKeys:
 
     @property
     def jobs(self) -> str:
-        """Stream of the jobs to do; an entry's `id` names the job."""
+        """Stream of tickets, one for each job to do and perhaps more; which job is decided when one is claimed."""
         return f"gw:{{{self.partition}}}:jobs"
 
     @property
@@ -38,6 +38,11 @@ class PartitionKeys:
         """Sorted set: jobs that were given up, by when, in milliseconds."""
         return f"gw:{{{self.partition}}}:dead"
 
+    @property
+    def tickets(self) -> str:
+        """Hash: a ticket that was claimed to its job's id."""
+        return f"gw:{{{self.partition}}}:tickets"
+
     def job(self, job_id: str) -> str:
         """Hash: what is known of a job."""
         return f"gw:{{{self.partition}}}:job:{job_id}"
@@ -47,8 +52,17 @@ class PartitionKeys:
         return f"gw:{{{self.partition}}}:events:{job_id}"
 
     def of_script(self, job_id: str) -> tuple[str, ...]:
-        """Return the KEYS of each script of a job, in the order of `prelude.lua`."""
-        return (self.job(job_id), self.events(job_id), self.jobs, self.waiting, self.running, self.dead)
+        """Return the KEYS of each script of a job, in the order of `prelude.lua`.
+
+        The scripts derive others of the same slot: `counters`, `turns:<class>` and `line:<class>:<caller>` (who is
+        next, see `line.lua`), and `held:<worker>` (see `claim.lua`).
+        """
+        return (self.job(job_id), self.events(job_id), self.jobs, self.waiting, self.running, self.dead, self.tickets)
+
+    @property
+    def of_scripts_that_find_jobs(self) -> tuple[str, ...]:
+        """The KEYS of a script that finds its jobs by itself: the first two are the beginnings of their keys."""
+        return self.of_script("")
 
 
 def partition_of(job_id: str, partition_count: int) -> PartitionKeys:

@@ -1,6 +1,5 @@
 """Which workers live: each says so once in a while, and Redis's clock says when that was."""
 
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import cast
 
@@ -23,6 +22,8 @@ class WorkerInfo:
     started_unix_s: float
     last_seen_unix_s: float
     silent_s: float
+    slot_count: int = 1
+    version: str = ""
 
 
 async def report_alive(redis: Redis, worker_id: str, record: job_pb2.WorkerRecord) -> None:
@@ -40,13 +41,15 @@ async def report_gone(redis: Redis, worker_id: str) -> None:
 
 async def seen_workers(redis: Redis) -> list[WorkerInfo]:
     """Return all workers that were seen lately, by id."""
-    seconds, microseconds = await redis.time()
-    now_s = seconds + microseconds / 1e6
-    seen = cast("list[tuple[bytes, float]]", await redis.zrange(WORKERS_SEEN, 0, -1, withscores=True))
-    records = await cast("Awaitable[dict[bytes, bytes]]", redis.hgetall(WORKERS_RECORDS))
+    now_ms, seen, records = cast(
+        "tuple[int, list[bytes], list[bytes]]",
+        await scripts.WORKERS_SEEN.run(redis, (WORKERS_SEEN, WORKERS_RECORDS)),
+    )
+    record_of = dict(zip(records[::2], records[1::2], strict=True))
     workers = []
-    for worker_id, seen_ms in sorted(seen):
-        record = job_pb2.WorkerRecord.FromString(records.get(worker_id, b""))
+    for worker_id, seen_text in sorted(zip(seen[::2], seen[1::2], strict=True)):
+        seen_ms = float(seen_text)
+        record = job_pb2.WorkerRecord.FromString(record_of.get(worker_id, b""))
         workers.append(
             WorkerInfo(
                 worker_id=worker_id.decode(),
@@ -54,7 +57,9 @@ async def seen_workers(redis: Redis) -> list[WorkerInfo]:
                 context_tokens=record.context_tokens,
                 started_unix_s=record.started_time.ToMilliseconds() / 1000,
                 last_seen_unix_s=seen_ms / 1000,
-                silent_s=max(0.0, now_s - seen_ms / 1000),
+                silent_s=max(0.0, (now_ms - seen_ms) / 1000),
+                slot_count=max(1, record.slot_count),
+                version=record.version,
             )
         )
     return workers

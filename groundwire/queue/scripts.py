@@ -14,10 +14,9 @@ _FOLDER = resources.files(__package__) / "lua"
 class Script:
     """A script that Redis keeps by its hash, and that is sent whole when Redis has forgotten it (restart, FLUSH)."""
 
-    def __init__(self, name: str, *, of_job: bool = True) -> None:
-        prelude = (_FOLDER / "prelude.lua").read_text("utf-8") if of_job else ""
+    def __init__(self, name: str, *, after: Sequence[str] = ("prelude",)) -> None:
         self.name = name
-        self.source = prelude + (_FOLDER / f"{name}.lua").read_text("utf-8")
+        self.source = "".join((_FOLDER / f"{part}.lua").read_text("utf-8") for part in (*after, name))
         self.sha1 = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
     async def run(self, redis: Redis, keys: Sequence[str], *arguments: str | bytes | int) -> Any:
@@ -28,11 +27,20 @@ class Script:
             return await redis.eval(self.source, len(keys), *keys, *arguments)
 
 
-ENQUEUE = Script("enqueue")
-CLAIM = Script("claim")
+_OF_THE_LINE = ("prelude", "line")
+
+ENQUEUE = Script("enqueue", after=_OF_THE_LINE)
+CLAIM = Script("claim", after=_OF_THE_LINE)
 RENEW = Script("renew")
 APPEND = Script("append")
-HAND_BACK = Script("hand_back")
-END = Script("end")
-FORGET_CONSUMERS = Script("forget_consumers", of_job=False)
-WORKER_SEEN = Script("worker_seen", of_job=False)
+HAND_BACK = Script("hand_back", after=_OF_THE_LINE)
+END = Script("end", after=_OF_THE_LINE)
+LOOK = Script("look")
+OVERDUE = Script("overdue")
+REPLAY = Script("replay", after=_OF_THE_LINE)
+ANSWERED = Script("answered")
+WAITING_BATCH = Script("waiting_batch", after=_OF_THE_LINE)
+PURGE = Script("purge")
+FORGET_CONSUMERS = Script("forget_consumers", after=())
+WORKER_SEEN = Script("worker_seen", after=())
+WORKERS_SEEN = Script("workers_seen", after=())

@@ -113,6 +113,8 @@ class GetQueueStatsResponse(_message.Message):
     RUNNING_COUNT_FIELD_NUMBER: _builtins.int
     DEAD_LETTER_COUNT_FIELD_NUMBER: _builtins.int
     LIVE_WORKER_COUNT_FIELD_NUMBER: _builtins.int
+    SLOT_COUNT_FIELD_NUMBER: _builtins.int
+    WAITING_BATCH_COUNT_FIELD_NUMBER: _builtins.int
     waiting_count: _builtins.int
     """Jobs that wait for a worker."""
     running_count: _builtins.int
@@ -121,6 +123,10 @@ class GetQueueStatsResponse(_message.Message):
     """Jobs that were given up."""
     live_worker_count: _builtins.int
     """Workers that showed a sign of life within the lease."""
+    slot_count: _builtins.int
+    """Jobs that the live workers can work on at a time, together."""
+    waiting_batch_count: _builtins.int
+    """Of waiting_count, those of priority BATCH."""
     def __init__(
         self,
         *,
@@ -128,10 +134,12 @@ class GetQueueStatsResponse(_message.Message):
         running_count: _builtins.int = ...,
         dead_letter_count: _builtins.int = ...,
         live_worker_count: _builtins.int = ...,
+        slot_count: _builtins.int = ...,
+        waiting_batch_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dead_letter_count", b"dead_letter_count", "live_worker_count", b"live_worker_count", "running_count", b"running_count", "waiting_count", b"waiting_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dead_letter_count", b"dead_letter_count", "live_worker_count", b"live_worker_count", "running_count", b"running_count", "slot_count", b"slot_count", "waiting_batch_count", b"waiting_batch_count", "waiting_count", b"waiting_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -147,10 +155,22 @@ class Worker(_message.Message):
     MODEL_FIELD_NUMBER: _builtins.int
     LAST_SEEN_TIME_FIELD_NUMBER: _builtins.int
     UPTIME_FIELD_NUMBER: _builtins.int
+    SLOT_COUNT_FIELD_NUMBER: _builtins.int
+    RUNNING_COUNT_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    CONTEXT_TOKENS_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
     """Its name, unique among live workers."""
     model: _builtins.str
     """The model that it serves."""
+    slot_count: _builtins.int
+    """Jobs that it works on at a time."""
+    running_count: _builtins.int
+    """Jobs that it holds now."""
+    version: _builtins.str
+    """Version of its software; empty when it does not say."""
+    context_tokens: _builtins.int
+    """Tokens of prompt and completion together that its model can hold."""
     @_builtins.property
     def last_seen_time(self) -> _timestamp_pb2.Timestamp:
         """When it last showed a sign of life."""
@@ -166,10 +186,14 @@ class Worker(_message.Message):
         model: _builtins.str = ...,
         last_seen_time: _timestamp_pb2.Timestamp | None = ...,
         uptime: _duration_pb2.Duration | None = ...,
+        slot_count: _builtins.int = ...,
+        running_count: _builtins.int = ...,
+        version: _builtins.str = ...,
+        context_tokens: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["last_seen_time", b"last_seen_time", "uptime", b"uptime"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["last_seen_time", b"last_seen_time", "model", b"model", "uptime", b"uptime", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["context_tokens", b"context_tokens", "last_seen_time", b"last_seen_time", "model", b"model", "running_count", b"running_count", "slot_count", b"slot_count", "uptime", b"uptime", "version", b"version", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -225,10 +249,22 @@ class DeadLetter(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     TIME_FIELD_NUMBER: _builtins.int
+    CRASH_COUNT_FIELD_NUMBER: _builtins.int
+    WORKER_ID_FIELD_NUMBER: _builtins.int
+    QUESTION_FIELD_NUMBER: _builtins.int
+    REPLAYABLE_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """The job."""
     reason: _error_pb2.ErrorReason.ValueType
     """Why."""
+    crash_count: _builtins.int
+    """Workers that were lost while they worked on it."""
+    worker_id: _builtins.str
+    """The worker that was lost last; empty when it is not known."""
+    question: _builtins.str
+    """The question."""
+    replayable: _builtins.bool
+    """False when what is needed to replay it is gone."""
     @_builtins.property
     def time(self) -> _timestamp_pb2.Timestamp:
         """When."""
@@ -239,10 +275,14 @@ class DeadLetter(_message.Message):
         request_id: _builtins.str = ...,
         reason: _error_pb2.ErrorReason.ValueType = ...,
         time: _timestamp_pb2.Timestamp | None = ...,
+        crash_count: _builtins.int = ...,
+        worker_id: _builtins.str = ...,
+        question: _builtins.str = ...,
+        replayable: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["time", b"time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "request_id", b"request_id", "time", b"time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["crash_count", b"crash_count", "question", b"question", "reason", b"reason", "replayable", b"replayable", "request_id", b"request_id", "time", b"time", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -310,7 +350,7 @@ class ReplayDeadLetterRequest(_message.Message):
 
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
-    """The job."""
+    """The job. NOT_FOUND / JOB_NOT_FOUND when no dead letter has this id (any more)."""
     def __init__(
         self,
         *,
@@ -343,23 +383,29 @@ Global___ReplayDeadLetterResponse: _TypeAlias = ReplayDeadLetterResponse  # noqa
 
 @_typing.final
 class PurgeDeadLettersRequest(_message.Message):
-    """PurgeDeadLettersRequest says how old they must be."""
+    """PurgeDeadLettersRequest says which ones."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     OLDER_THAN_FIELD_NUMBER: _builtins.int
+    REQUEST_IDS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def older_than(self) -> _duration_pb2.Duration:
-        """Only those older than this. Default: all."""
+        """Only those older than this; negative is INVALID_ARGUMENT. Default: however old."""
+
+    @_builtins.property
+    def request_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Only these; one that is no dead letter is passed over. At most 1,000. Default: all."""
 
     def __init__(
         self,
         *,
         older_than: _duration_pb2.Duration | None = ...,
+        request_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["older_than", b"older_than"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["older_than", b"older_than"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["older_than", b"older_than", "request_ids", b"request_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,8 +26,7 @@ if _version_not_supported:
 
 
 class AdminServiceStub:
-    """AdminService shows operators what the server and its queue are doing. GetSettings, GetQueueStats and ListWorkers are
-    served today; the others answer UNIMPLEMENTED.
+    """AdminService shows operators what the server and its queue are doing, and lets them deal with jobs that were given up.
     """
 
     def __init__(self, channel):
@@ -69,8 +68,7 @@ class AdminServiceStub:
 
 
 class AdminServiceServicer:
-    """AdminService shows operators what the server and its queue are doing. GetSettings, GetQueueStats and ListWorkers are
-    served today; the others answer UNIMPLEMENTED.
+    """AdminService shows operators what the server and its queue are doing, and lets them deal with jobs that were given up.
     """
 
     def GetSettings(self, request, context):
@@ -102,7 +100,8 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ReplayDeadLetter(self, request, context):
-        """ReplayDeadLetter puts a job back into the queue.
+        """ReplayDeadLetter puts a job back into the queue: its crashes are forgiven, it has its whole time again, and it runs
+        alone on its worker. AttachAnswer with its request_id tells how it goes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -157,8 +156,7 @@ def add_AdminServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AdminService:
-    """AdminService shows operators what the server and its queue are doing. GetSettings, GetQueueStats and ListWorkers are
-    served today; the others answer UNIMPLEMENTED.
+    """AdminService shows operators what the server and its queue are doing, and lets them deal with jobs that were given up.
     """
 
     @staticmethod

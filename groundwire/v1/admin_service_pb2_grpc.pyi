@@ -27,9 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class AdminServiceStub:
-    """AdminService shows operators what the server and its queue are doing. GetSettings, GetQueueStats and ListWorkers are
-    served today; the others answer UNIMPLEMENTED.
-    """
+    """AdminService shows operators what the server and its queue are doing, and lets them deal with jobs that were given up."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -44,15 +42,15 @@ class AdminServiceStub:
     ListDeadLetters: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ListDeadLettersRequest, _admin_service_pb2.ListDeadLettersResponse]
     """ListDeadLetters lists jobs that were given up."""
     ReplayDeadLetter: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ReplayDeadLetterRequest, _admin_service_pb2.ReplayDeadLetterResponse]
-    """ReplayDeadLetter puts a job back into the queue."""
+    """ReplayDeadLetter puts a job back into the queue: its crashes are forgiven, it has its whole time again, and it runs
+    alone on its worker. AttachAnswer with its request_id tells how it goes.
+    """
     PurgeDeadLetters: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.PurgeDeadLettersRequest, _admin_service_pb2.PurgeDeadLettersResponse]
     """PurgeDeadLetters removes dead letters."""
 
 @_typing.type_check_only
 class AdminServiceAsyncStub(AdminServiceStub):
-    """AdminService shows operators what the server and its queue are doing. GetSettings, GetQueueStats and ListWorkers are
-    served today; the others answer UNIMPLEMENTED.
-    """
+    """AdminService shows operators what the server and its queue are doing, and lets them deal with jobs that were given up."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetSettings: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.GetSettingsRequest, _admin_service_pb2.GetSettingsResponse]  # type: ignore[assignment]
@@ -64,14 +62,14 @@ class AdminServiceAsyncStub(AdminServiceStub):
     ListDeadLetters: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ListDeadLettersRequest, _admin_service_pb2.ListDeadLettersResponse]  # type: ignore[assignment]
     """ListDeadLetters lists jobs that were given up."""
     ReplayDeadLetter: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ReplayDeadLetterRequest, _admin_service_pb2.ReplayDeadLetterResponse]  # type: ignore[assignment]
-    """ReplayDeadLetter puts a job back into the queue."""
+    """ReplayDeadLetter puts a job back into the queue: its crashes are forgiven, it has its whole time again, and it runs
+    alone on its worker. AttachAnswer with its request_id tells how it goes.
+    """
     PurgeDeadLetters: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.PurgeDeadLettersRequest, _admin_service_pb2.PurgeDeadLettersResponse]  # type: ignore[assignment]
     """PurgeDeadLetters removes dead letters."""
 
 class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
-    """AdminService shows operators what the server and its queue are doing. GetSettings, GetQueueStats and ListWorkers are
-    served today; the others answer UNIMPLEMENTED.
-    """
+    """AdminService shows operators what the server and its queue are doing, and lets them deal with jobs that were given up."""
 
     @_abc_1.abstractmethod
     def GetSettings(
@@ -111,7 +109,9 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_service_pb2.ReplayDeadLetterRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.ReplayDeadLetterResponse, _abc.Awaitable[_admin_service_pb2.ReplayDeadLetterResponse]]:
-        """ReplayDeadLetter puts a job back into the queue."""
+        """ReplayDeadLetter puts a job back into the queue: its crashes are forgiven, it has its whole time again, and it runs
+        alone on its worker. AttachAnswer with its request_id tells how it goes.
+        """
 
     @_abc_1.abstractmethod
     def PurgeDeadLetters(

@@ -33,7 +33,7 @@ class _AnswerModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AnswerMode
     ANSWER_MODE_STUFF: _AnswerMode.ValueType  # 1
     """All packed passages in one prompt."""
     ANSWER_MODE_EXTRACTIVE: _AnswerMode.ValueType  # 2
-    """No model: the sentences of the passages that best answer, verbatim."""
+    """No model: what the passages say, verbatim, led in by the question restated; or a value that code states."""
     ANSWER_MODE_RAG_SEQUENCE: _AnswerMode.ValueType  # 3
     """A candidate per passage, marginalised over all passages. UNIMPLEMENTED today."""
     ANSWER_MODE_RAG_TOKEN: _AnswerMode.ValueType  # 4
@@ -47,7 +47,7 @@ ANSWER_MODE_UNSPECIFIED: AnswerMode.ValueType  # 0
 ANSWER_MODE_STUFF: AnswerMode.ValueType  # 1
 """All packed passages in one prompt."""
 ANSWER_MODE_EXTRACTIVE: AnswerMode.ValueType  # 2
-"""No model: the sentences of the passages that best answer, verbatim."""
+"""No model: what the passages say, verbatim, led in by the question restated; or a value that code states."""
 ANSWER_MODE_RAG_SEQUENCE: AnswerMode.ValueType  # 3
 """A candidate per passage, marginalised over all passages. UNIMPLEMENTED today."""
 ANSWER_MODE_RAG_TOKEN: AnswerMode.ValueType  # 4
@@ -63,7 +63,9 @@ class _AnswerFallbackEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Answer
     ANSWER_FALLBACK_UNSPECIFIED: _AnswerFallback.ValueType  # 0
     """The same as EXTRACTIVE."""
     ANSWER_FALLBACK_EXTRACTIVE: _AnswerFallback.ValueType  # 1
-    """Answer with verbatim sentences of the passages."""
+    """Answer with what the passages say, as EXTRACTIVE does. Of a generated answer that passes its check, the sentences
+    that nothing supports are left out.
+    """
     ANSWER_FALLBACK_NONE: _AnswerFallback.ValueType  # 2
     """Fail with the reason; a generated answer that fails its check is returned with `supported` false."""
 
@@ -73,7 +75,9 @@ class AnswerFallback(_AnswerFallback, metaclass=_AnswerFallbackEnumTypeWrapper):
 ANSWER_FALLBACK_UNSPECIFIED: AnswerFallback.ValueType  # 0
 """The same as EXTRACTIVE."""
 ANSWER_FALLBACK_EXTRACTIVE: AnswerFallback.ValueType  # 1
-"""Answer with verbatim sentences of the passages."""
+"""Answer with what the passages say, as EXTRACTIVE does. Of a generated answer that passes its check, the sentences
+that nothing supports are left out.
+"""
 ANSWER_FALLBACK_NONE: AnswerFallback.ValueType  # 2
 """Fail with the reason; a generated answer that fails its check is returned with `supported` false."""
 Global___AnswerFallback: _TypeAlias = AnswerFallback  # noqa: Y015
@@ -101,6 +105,30 @@ DISCONNECT_POLICY_CANCEL: DisconnectPolicy.ValueType  # 1
 DISCONNECT_POLICY_KEEP: DisconnectPolicy.ValueType  # 2
 """The job goes on; AttachAnswer fetches it later."""
 Global___DisconnectPolicy: _TypeAlias = DisconnectPolicy  # noqa: Y015
+
+class _AnswerPriority:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _AnswerPriorityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AnswerPriority.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ANSWER_PRIORITY_UNSPECIFIED: _AnswerPriority.ValueType  # 0
+    """INTERACTIVE for Answer and StreamAnswer, BATCH for BatchAnswer."""
+    ANSWER_PRIORITY_INTERACTIVE: _AnswerPriority.ValueType  # 1
+    """Somebody waits for it: before BATCH, up to four in a row while a BATCH job waits."""
+    ANSWER_PRIORITY_BATCH: _AnswerPriority.ValueType  # 2
+    """One of many. While the queue has no room for it, an item of BatchAnswer waits for some instead of failing."""
+
+class AnswerPriority(_AnswerPriority, metaclass=_AnswerPriorityEnumTypeWrapper):
+    """AnswerPriority says whose turn it is when more jobs wait than workers can take. Within a priority callers take turns."""
+
+ANSWER_PRIORITY_UNSPECIFIED: AnswerPriority.ValueType  # 0
+"""INTERACTIVE for Answer and StreamAnswer, BATCH for BatchAnswer."""
+ANSWER_PRIORITY_INTERACTIVE: AnswerPriority.ValueType  # 1
+"""Somebody waits for it: before BATCH, up to four in a row while a BATCH job waits."""
+ANSWER_PRIORITY_BATCH: AnswerPriority.ValueType  # 2
+"""One of many. While the queue has no room for it, an item of BatchAnswer waits for some instead of failing."""
+Global___AnswerPriority: _TypeAlias = AnswerPriority  # noqa: Y015
 
 class _AnswerState:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -137,6 +165,194 @@ ANSWER_STATE_EXPIRED: AnswerState.ValueType  # 4
 ANSWER_STATE_FAILED: AnswerState.ValueType  # 5
 """It failed; status says why."""
 Global___AnswerState: _TypeAlias = AnswerState  # noqa: Y015
+
+class _PackingOrder:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PackingOrderEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PackingOrder.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PACKING_ORDER_UNSPECIFIED: _PackingOrder.ValueType  # 0
+    """The same as BEST_FIRST."""
+    PACKING_ORDER_BEST_FIRST: _PackingOrder.ValueType  # 1
+    """The best passage first."""
+    PACKING_ORDER_BEST_LAST: _PackingOrder.ValueType  # 2
+    """The best passage last, next to the question."""
+    PACKING_ORDER_DOCUMENT: _PackingOrder.ValueType  # 3
+    """As they stand in their documents; documents by their best passage."""
+
+class PackingOrder(_PackingOrder, metaclass=_PackingOrderEnumTypeWrapper):
+    """PackingOrder is the order of the passages in the prompt."""
+
+PACKING_ORDER_UNSPECIFIED: PackingOrder.ValueType  # 0
+"""The same as BEST_FIRST."""
+PACKING_ORDER_BEST_FIRST: PackingOrder.ValueType  # 1
+"""The best passage first."""
+PACKING_ORDER_BEST_LAST: PackingOrder.ValueType  # 2
+"""The best passage last, next to the question."""
+PACKING_ORDER_DOCUMENT: PackingOrder.ValueType  # 3
+"""As they stand in their documents; documents by their best passage."""
+Global___PackingOrder: _TypeAlias = PackingOrder  # noqa: Y015
+
+class _PassageDropReason:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PassageDropReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PassageDropReason.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PASSAGE_DROP_REASON_UNSPECIFIED: _PassageDropReason.ValueType  # 0
+    """Never sent."""
+    PASSAGE_DROP_REASON_BUDGET: _PassageDropReason.ValueType  # 1
+    """It did not fit the token budget."""
+    PASSAGE_DROP_REASON_PER_SOURCE: _PassageDropReason.ValueType  # 2
+    """Its document had max_per_source passages already."""
+    PASSAGE_DROP_REASON_DUPLICATE: _PassageDropReason.ValueType  # 3
+    """A better passage, or several, hold all of its text."""
+    PASSAGE_DROP_REASON_FOCUS: _PassageDropReason.ValueType  # 4
+    """Other passages answer better, and took up focus_chars."""
+
+class PassageDropReason(_PassageDropReason, metaclass=_PassageDropReasonEnumTypeWrapper):
+    """PassageDropReason says why a retrieved passage, or all of its text, is not in the prompt."""
+
+PASSAGE_DROP_REASON_UNSPECIFIED: PassageDropReason.ValueType  # 0
+"""Never sent."""
+PASSAGE_DROP_REASON_BUDGET: PassageDropReason.ValueType  # 1
+"""It did not fit the token budget."""
+PASSAGE_DROP_REASON_PER_SOURCE: PassageDropReason.ValueType  # 2
+"""Its document had max_per_source passages already."""
+PASSAGE_DROP_REASON_DUPLICATE: PassageDropReason.ValueType  # 3
+"""A better passage, or several, hold all of its text."""
+PASSAGE_DROP_REASON_FOCUS: PassageDropReason.ValueType  # 4
+"""Other passages answer better, and took up focus_chars."""
+Global___PassageDropReason: _TypeAlias = PassageDropReason  # noqa: Y015
+
+@_typing.final
+class PackingOptions(_message.Message):
+    """PackingOptions says what of the retrieved passages the model is given; every field has a default."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORDER_FIELD_NUMBER: _builtins.int
+    MAX_PER_SOURCE_FIELD_NUMBER: _builtins.int
+    FOCUS_CHARS_FIELD_NUMBER: _builtins.int
+    order: Global___PackingOrder.ValueType
+    """Order of the passages. Default BEST_FIRST."""
+    max_per_source: _builtins.int
+    """Most passages of one document, 1 to 1,000. Default: no limit."""
+    focus_chars: _builtins.int
+    """Most characters of the passages together, 100 to 1,000,000: of each passage the parts that best answer are kept,
+    the best of all first. Default: a server setting, small, since small models lose themselves in much text. 0 gives
+    whole passages, as many as the token budget holds.
+    """
+    def __init__(
+        self,
+        *,
+        order: Global___PackingOrder.ValueType = ...,
+        max_per_source: _builtins.int | None = ...,
+        focus_chars: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_focus_chars", b"_focus_chars", "_max_per_source", b"_max_per_source", "focus_chars", b"focus_chars", "max_per_source", b"max_per_source"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_focus_chars", b"_focus_chars", "_max_per_source", b"_max_per_source", "focus_chars", b"focus_chars", "max_per_source", b"max_per_source", "order", b"order"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__focus_chars: _TypeAlias = _typing.Literal["focus_chars"]  # noqa: Y015
+    _WhichOneofArgType__focus_chars: _TypeAlias = _typing.Literal["_focus_chars", b"_focus_chars"]  # noqa: Y015
+    _WhichOneofReturnType__max_per_source: _TypeAlias = _typing.Literal["max_per_source"]  # noqa: Y015
+    _WhichOneofArgType__max_per_source: _TypeAlias = _typing.Literal["_max_per_source", b"_max_per_source"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__focus_chars) -> _WhichOneofReturnType__focus_chars | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_per_source) -> _WhichOneofReturnType__max_per_source | None: ...
+
+Global___PackingOptions: _TypeAlias = PackingOptions  # noqa: Y015
+
+@_typing.final
+class PackedPassage(_message.Message):
+    """PackedPassage is a span that the model was given: a passage, a part of one, or several that adjoin or overlap."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    START_CHAR_FIELD_NUMBER: _builtins.int
+    END_CHAR_FIELD_NUMBER: _builtins.int
+    PASSAGE_INDEXES_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    """Display path, as in Passage."""
+    start_char: _builtins.int
+    """First code point in the stored text, from 0."""
+    end_char: _builtins.int
+    """One past the last code point."""
+    @_builtins.property
+    def passage_indexes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The retrieved passages, by index, that it comes from."""
+
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        start_char: _builtins.int = ...,
+        end_char: _builtins.int = ...,
+        passage_indexes: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end_char", b"end_char", "passage_indexes", b"passage_indexes", "path", b"path", "start_char", b"start_char"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PackedPassage: _TypeAlias = PackedPassage  # noqa: Y015
+
+@_typing.final
+class DroppedPassage(_message.Message):
+    """DroppedPassage is a retrieved passage of which the model was given nothing."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PASSAGE_INDEX_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    passage_index: _builtins.int
+    """Index into the retrieved passages, from 0."""
+    reason: Global___PassageDropReason.ValueType
+    """Why."""
+    def __init__(
+        self,
+        *,
+        passage_index: _builtins.int = ...,
+        reason: Global___PassageDropReason.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["passage_index", b"passage_index", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DroppedPassage: _TypeAlias = DroppedPassage  # noqa: Y015
+
+@_typing.final
+class ConversationTurn(_message.Message):
+    """ConversationTurn is one earlier question with its answer."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUESTION_FIELD_NUMBER: _builtins.int
+    ANSWER_FIELD_NUMBER: _builtins.int
+    question: _builtins.str
+    """What was asked, at most as long as a query."""
+    answer: _builtins.str
+    """What was answered; may be empty. At most 20,000 characters."""
+    def __init__(
+        self,
+        *,
+        question: _builtins.str = ...,
+        answer: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "question", b"question"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ConversationTurn: _TypeAlias = ConversationTurn  # noqa: Y015
 
 @_typing.final
 class Citation(_message.Message):
@@ -199,7 +415,9 @@ class SentenceSupport(_message.Message):
     end_char: _builtins.int
     """One past its last code point."""
     supported: _builtins.bool
-    """False when it holds an identifier or number that no packed passage holds, or shares too little with them."""
+    """False when it adds nothing to the question, when an identifier or number that it adds does not stand in the cited
+    lines or another one in no packed passage, or when it shares too little with them.
+    """
     @_builtins.property
     def citation_indexes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Indexes into `citations` that back this sentence."""
@@ -232,6 +450,7 @@ class GeneratorInfo(_message.Message):
     PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
     COMPLETION_TOKENS_FIELD_NUMBER: _builtins.int
     DROPPED_PASSAGE_INDEXES_FIELD_NUMBER: _builtins.int
+    FROM_CACHE_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """Model name, for example "smollm2-135m-instruct-q4_1"; "extractive" when no model was used."""
     mode: Global___AnswerMode.ValueType
@@ -242,6 +461,10 @@ class GeneratorInfo(_message.Message):
     """Tokens of the prompt; 0 when no model was used."""
     completion_tokens: _builtins.int
     """Tokens generated; 0 when no model was used."""
+    from_cache: _builtins.bool
+    """True when the text was generated for an equal question over the same passages before; the check of its sources is
+    new. Ask with generate_anew to have it generated again.
+    """
     @_builtins.property
     def dropped_passage_indexes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Passages, by index, that did not fit the token budget and were left out."""
@@ -255,10 +478,11 @@ class GeneratorInfo(_message.Message):
         prompt_tokens: _builtins.int = ...,
         completion_tokens: _builtins.int = ...,
         dropped_passage_indexes: _abc.Iterable[_builtins.int] | None = ...,
+        from_cache: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["completion_tokens", b"completion_tokens", "dropped_passage_indexes", b"dropped_passage_indexes", "fallback_reason", b"fallback_reason", "mode", b"mode", "model", b"model", "prompt_tokens", b"prompt_tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["completion_tokens", b"completion_tokens", "dropped_passage_indexes", b"dropped_passage_indexes", "fallback_reason", b"fallback_reason", "from_cache", b"from_cache", "mode", b"mode", "model", b"model", "prompt_tokens", b"prompt_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -281,6 +505,10 @@ class AnswerResult(_message.Message):
     PASSAGES_FIELD_NUMBER: _builtins.int
     INDEX_GENERATION_FIELD_NUMBER: _builtins.int
     ATTEMPT_COUNT_FIELD_NUMBER: _builtins.int
+    STANDALONE_QUESTION_FIELD_NUMBER: _builtins.int
+    MISSING_WORDS_FIELD_NUMBER: _builtins.int
+    PACKED_PASSAGES_FIELD_NUMBER: _builtins.int
+    DROPPED_PASSAGES_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """The id under which it can be attached to or replayed."""
     state: Global___AnswerState.ValueType
@@ -293,13 +521,15 @@ class AnswerResult(_message.Message):
     """Generation of the index that was searched."""
     attempt_count: _builtins.int
     """Attempts that were started, 1 unless a worker was lost or the answer failed its check."""
+    standalone_question: _builtins.str
+    """The question that was searched and answered: the request's, with what it left to the conversation filled in."""
     @_builtins.property
     def citations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Citation]:
         """Checked sources, in order of first use."""
 
     @_builtins.property
     def sentences(self) -> _containers.RepeatedCompositeFieldContainer[Global___SentenceSupport]:
-        """The verdict on each sentence."""
+        """The verdict on each sentence; what lies outside of them restates the question."""
 
     @_builtins.property
     def generator(self) -> Global___GeneratorInfo:
@@ -312,6 +542,18 @@ class AnswerResult(_message.Message):
     @_builtins.property
     def passages(self) -> _containers.RepeatedCompositeFieldContainer[_passage_pb2.Passage]:
         """All passages that were retrieved, best first."""
+
+    @_builtins.property
+    def missing_words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """When SKIPPED with NOT_IN_PASSAGES: the words of the question that no passage holds."""
+
+    @_builtins.property
+    def packed_passages(self) -> _containers.RepeatedCompositeFieldContainer[Global___PackedPassage]:
+        """What the model was given, in that order; empty when no model was used."""
+
+    @_builtins.property
+    def dropped_passages(self) -> _containers.RepeatedCompositeFieldContainer[Global___DroppedPassage]:
+        """Retrieved passages of which the model was given nothing; empty when no model was used."""
 
     def __init__(
         self,
@@ -327,10 +569,14 @@ class AnswerResult(_message.Message):
         passages: _abc.Iterable[_passage_pb2.Passage] | None = ...,
         index_generation: _builtins.int = ...,
         attempt_count: _builtins.int = ...,
+        standalone_question: _builtins.str = ...,
+        missing_words: _abc.Iterable[_builtins.str] | None = ...,
+        packed_passages: _abc.Iterable[Global___PackedPassage] | None = ...,
+        dropped_passages: _abc.Iterable[Global___DroppedPassage] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["generator", b"generator", "status", b"status"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_skipped_reason", b"answer_skipped_reason", "attempt_count", b"attempt_count", "citations", b"citations", "generator", b"generator", "index_generation", b"index_generation", "passages", b"passages", "request_id", b"request_id", "sentences", b"sentences", "state", b"state", "status", b"status", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_skipped_reason", b"answer_skipped_reason", "attempt_count", b"attempt_count", "citations", b"citations", "dropped_passages", b"dropped_passages", "generator", b"generator", "index_generation", b"index_generation", "missing_words", b"missing_words", "packed_passages", b"packed_passages", "passages", b"passages", "request_id", b"request_id", "sentences", b"sentences", "standalone_question", b"standalone_question", "state", b"state", "status", b"status", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

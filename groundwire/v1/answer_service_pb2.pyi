@@ -37,6 +37,10 @@ class AnswerOptions(_message.Message):
     CLOSED_BOOK_FIELD_NUMBER: _builtins.int
     ANSWER_ANYWAY_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
+    PRIORITY_FIELD_NUMBER: _builtins.int
+    GENERATE_ANEW_FIELD_NUMBER: _builtins.int
+    MIN_SUPPORTED_SHARE_FIELD_NUMBER: _builtins.int
+    PACKING_FIELD_NUMBER: _builtins.int
     mode: _answer_pb2.AnswerMode.ValueType
     """How the answer is made. Default STUFF."""
     fallback: _answer_pb2.AnswerFallback.ValueType
@@ -50,12 +54,26 @@ class AnswerOptions(_message.Message):
     server setting): the first token of the answer waits until all of them are read.
     """
     closed_book: _builtins.bool
-    """Answer without the corpus, for comparison. Default false; true is UNIMPLEMENTED today."""
+    """Answer without the corpus, for comparison: nothing is retrieved, and no sentence counts as supported. Default
+    false. Not with mode EXTRACTIVE.
+    """
     answer_anyway: _builtins.bool
     """Answer even when answerability is below the threshold. Default false."""
+    priority: _answer_pb2.AnswerPriority.ValueType
+    """Who goes first when several jobs wait. Default: INTERACTIVE, in BatchAnswer BATCH."""
+    generate_anew: _builtins.bool
+    """Generate although the answer to an equal question over the same passages is kept. Default false."""
+    min_supported_share: _builtins.float
+    """Share of a generated answer's characters, 0 to 1, that must stand in supported sentences; below it the fallback
+    takes the answer's place. Default 0.5; 0 lets every answer pass that does not go in circles.
+    """
     @_builtins.property
     def timeout(self) -> _duration_pb2.Duration:
         """Time that the job may take, from enqueueing. Default: the call's deadline, else 120 s. At most 1 hour."""
+
+    @_builtins.property
+    def packing(self) -> _answer_pb2.PackingOptions:
+        """What of the passages the model is given."""
 
     def __init__(
         self,
@@ -68,19 +86,27 @@ class AnswerOptions(_message.Message):
         closed_book: _builtins.bool = ...,
         answer_anyway: _builtins.bool = ...,
         timeout: _duration_pb2.Duration | None = ...,
+        priority: _answer_pb2.AnswerPriority.ValueType = ...,
+        generate_anew: _builtins.bool = ...,
+        min_supported_share: _builtins.float | None = ...,
+        packing: _answer_pb2.PackingOptions | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_completion_tokens", b"_max_completion_tokens", "_max_prompt_tokens", b"_max_prompt_tokens", "max_completion_tokens", b"max_completion_tokens", "max_prompt_tokens", b"max_prompt_tokens", "timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_completion_tokens", b"_max_completion_tokens", "_max_prompt_tokens", b"_max_prompt_tokens", "_min_supported_share", b"_min_supported_share", "max_completion_tokens", b"max_completion_tokens", "max_prompt_tokens", b"max_prompt_tokens", "min_supported_share", b"min_supported_share", "packing", b"packing", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_completion_tokens", b"_max_completion_tokens", "_max_prompt_tokens", b"_max_prompt_tokens", "answer_anyway", b"answer_anyway", "closed_book", b"closed_book", "fallback", b"fallback", "max_completion_tokens", b"max_completion_tokens", "max_prompt_tokens", b"max_prompt_tokens", "mode", b"mode", "on_disconnect", b"on_disconnect", "timeout", b"timeout"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_completion_tokens", b"_max_completion_tokens", "_max_prompt_tokens", b"_max_prompt_tokens", "_min_supported_share", b"_min_supported_share", "answer_anyway", b"answer_anyway", "closed_book", b"closed_book", "fallback", b"fallback", "generate_anew", b"generate_anew", "max_completion_tokens", b"max_completion_tokens", "max_prompt_tokens", b"max_prompt_tokens", "min_supported_share", b"min_supported_share", "mode", b"mode", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "timeout", b"timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_completion_tokens: _TypeAlias = _typing.Literal["max_completion_tokens"]  # noqa: Y015
     _WhichOneofArgType__max_completion_tokens: _TypeAlias = _typing.Literal["_max_completion_tokens", b"_max_completion_tokens"]  # noqa: Y015
     _WhichOneofReturnType__max_prompt_tokens: _TypeAlias = _typing.Literal["max_prompt_tokens"]  # noqa: Y015
     _WhichOneofArgType__max_prompt_tokens: _TypeAlias = _typing.Literal["_max_prompt_tokens", b"_max_prompt_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__min_supported_share: _TypeAlias = _typing.Literal["min_supported_share"]  # noqa: Y015
+    _WhichOneofArgType__min_supported_share: _TypeAlias = _typing.Literal["_min_supported_share", b"_min_supported_share"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_completion_tokens) -> _WhichOneofReturnType__max_completion_tokens | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_prompt_tokens) -> _WhichOneofReturnType__max_prompt_tokens | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__min_supported_share) -> _WhichOneofReturnType__min_supported_share | None: ...
 
 Global___AnswerOptions: _TypeAlias = AnswerOptions  # noqa: Y015
 
@@ -93,6 +119,7 @@ class AnswerRequest(_message.Message):
     RETRIEVE_FIELD_NUMBER: _builtins.int
     OPTIONS_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    HISTORY_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Job id: 1 to 64 of letters, digits, "-", "_". Default: generated. The same id with the same request re-attaches or
     replays; with another request it is ALREADY_EXISTS / REQUEST_ID_CONFLICT.
@@ -105,16 +132,21 @@ class AnswerRequest(_message.Message):
     def options(self) -> Global___AnswerOptions:
         """How to answer."""
 
+    @_builtins.property
+    def history(self) -> _containers.RepeatedCompositeFieldContainer[_answer_pb2.ConversationTurn]:
+        """The conversation so far, oldest first; at most 50 turns. A follow-up ("and its default?") is completed from it."""
+
     def __init__(
         self,
         *,
         retrieve: _retrieval_service_pb2.RetrieveRequest | None = ...,
         options: Global___AnswerOptions | None = ...,
         request_id: _builtins.str = ...,
+        history: _abc.Iterable[_answer_pb2.ConversationTurn] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options", "retrieve", b"retrieve"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["options", b"options", "request_id", b"request_id", "retrieve", b"retrieve"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["history", b"history", "options", b"options", "request_id", b"request_id", "retrieve", b"retrieve"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -153,6 +185,7 @@ class StreamAnswerRequest(_message.Message):
     RETRIEVE_FIELD_NUMBER: _builtins.int
     OPTIONS_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    HISTORY_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """As in AnswerRequest."""
     @_builtins.property
@@ -163,16 +196,21 @@ class StreamAnswerRequest(_message.Message):
     def options(self) -> Global___AnswerOptions:
         """How to answer."""
 
+    @_builtins.property
+    def history(self) -> _containers.RepeatedCompositeFieldContainer[_answer_pb2.ConversationTurn]:
+        """The conversation so far, oldest first; at most 50 turns. A follow-up ("and its default?") is completed from it."""
+
     def __init__(
         self,
         *,
         retrieve: _retrieval_service_pb2.RetrieveRequest | None = ...,
         options: Global___AnswerOptions | None = ...,
         request_id: _builtins.str = ...,
+        history: _abc.Iterable[_answer_pb2.ConversationTurn] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options", "retrieve", b"retrieve"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["options", b"options", "request_id", b"request_id", "retrieve", b"retrieve"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["history", b"history", "options", b"options", "request_id", b"request_id", "retrieve", b"retrieve"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -243,7 +281,9 @@ class AnswerRestarted(_message.Message):
     attempt: _builtins.int
     """Number of the attempt that begins, from 2."""
     reason: _error_pb2.ErrorReason.ValueType
-    """Why: a lost worker (NO_WORKER) or an answer that failed its check (GENERATION_FAILED)."""
+    """Why: a lost worker (NO_WORKER), the end of the job's time (DEADLINE_EXCEEDED) or an answer that failed its check
+    (GENERATION_FAILED).
+    """
     def __init__(
         self,
         *,
@@ -494,6 +534,7 @@ class RenderPromptRequest(_message.Message):
 
     RETRIEVE_FIELD_NUMBER: _builtins.int
     OPTIONS_FIELD_NUMBER: _builtins.int
+    HISTORY_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def retrieve(self) -> _retrieval_service_pb2.RetrieveRequest:
         """What to retrieve; the query is the question."""
@@ -502,15 +543,20 @@ class RenderPromptRequest(_message.Message):
     def options(self) -> Global___AnswerOptions:
         """How to answer."""
 
+    @_builtins.property
+    def history(self) -> _containers.RepeatedCompositeFieldContainer[_answer_pb2.ConversationTurn]:
+        """As in AnswerRequest."""
+
     def __init__(
         self,
         *,
         retrieve: _retrieval_service_pb2.RetrieveRequest | None = ...,
         options: Global___AnswerOptions | None = ...,
+        history: _abc.Iterable[_answer_pb2.ConversationTurn] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options", "retrieve", b"retrieve"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["options", b"options", "retrieve", b"retrieve"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["history", b"history", "options", b"options", "retrieve", b"retrieve"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -525,8 +571,13 @@ class RenderPromptResponse(_message.Message):
     SEGMENTS_FIELD_NUMBER: _builtins.int
     ESTIMATED_PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
     DROPPED_PASSAGE_INDEXES_FIELD_NUMBER: _builtins.int
+    PACKED_PASSAGES_FIELD_NUMBER: _builtins.int
+    DROPPED_PASSAGES_FIELD_NUMBER: _builtins.int
+    STANDALONE_QUESTION_FIELD_NUMBER: _builtins.int
     estimated_prompt_tokens: _builtins.int
     """Upper estimate of the prompt's tokens; the worker counts exactly."""
+    standalone_question: _builtins.str
+    """As in AnswerResult."""
     @_builtins.property
     def segments(self) -> _containers.RepeatedCompositeFieldContainer[Global___PromptSegment]:
         """Scaffold and content in order."""
@@ -535,16 +586,27 @@ class RenderPromptResponse(_message.Message):
     def dropped_passage_indexes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Passages, by index, that were left out to fit the budget."""
 
+    @_builtins.property
+    def packed_passages(self) -> _containers.RepeatedCompositeFieldContainer[_answer_pb2.PackedPassage]:
+        """What the model would be given, in that order."""
+
+    @_builtins.property
+    def dropped_passages(self) -> _containers.RepeatedCompositeFieldContainer[_answer_pb2.DroppedPassage]:
+        """Retrieved passages of which it would be given nothing, and why."""
+
     def __init__(
         self,
         *,
         segments: _abc.Iterable[Global___PromptSegment] | None = ...,
         estimated_prompt_tokens: _builtins.int = ...,
         dropped_passage_indexes: _abc.Iterable[_builtins.int] | None = ...,
+        packed_passages: _abc.Iterable[_answer_pb2.PackedPassage] | None = ...,
+        dropped_passages: _abc.Iterable[_answer_pb2.DroppedPassage] | None = ...,
+        standalone_question: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dropped_passage_indexes", b"dropped_passage_indexes", "estimated_prompt_tokens", b"estimated_prompt_tokens", "segments", b"segments"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dropped_passage_indexes", b"dropped_passage_indexes", "dropped_passages", b"dropped_passages", "estimated_prompt_tokens", b"estimated_prompt_tokens", "packed_passages", b"packed_passages", "segments", b"segments", "standalone_question", b"standalone_question"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

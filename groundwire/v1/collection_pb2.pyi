@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -19,6 +20,58 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _Similarity:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SimilarityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Similarity.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SIMILARITY_UNSPECIFIED: _Similarity.ValueType  # 0
+    """The default, COSINE."""
+    SIMILARITY_COSINE: _Similarity.ValueType  # 1
+    """By direction alone."""
+    SIMILARITY_DOT: _Similarity.ValueType  # 2
+    """By dot product: with an encoder whose vectors differ in length (`hashing`), long texts score higher. Large
+    collections are searched exactly, which takes longer.
+    """
+
+class Similarity(_Similarity, metaclass=_SimilarityEnumTypeWrapper):
+    """Similarity is how vectors are compared."""
+
+SIMILARITY_UNSPECIFIED: Similarity.ValueType  # 0
+"""The default, COSINE."""
+SIMILARITY_COSINE: Similarity.ValueType  # 1
+"""By direction alone."""
+SIMILARITY_DOT: Similarity.ValueType  # 2
+"""By dot product: with an encoder whose vectors differ in length (`hashing`), long texts score higher. Large
+collections are searched exactly, which takes longer.
+"""
+Global___Similarity: _TypeAlias = Similarity  # noqa: Y015
+
+class _CollectionState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _CollectionStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CollectionState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    COLLECTION_STATE_UNSPECIFIED: _CollectionState.ValueType  # 0
+    """Not known."""
+    COLLECTION_STATE_SERVING: _CollectionState.ValueType  # 1
+    """It is searched and changed."""
+    COLLECTION_STATE_DAMAGED: _CollectionState.ValueType  # 2
+    """It could not be opened; calls on it fail with what `problem` says. It can be deleted or restored from a snapshot."""
+
+class CollectionState(_CollectionState, metaclass=_CollectionStateEnumTypeWrapper):
+    """CollectionState is whether a collection can be used."""
+
+COLLECTION_STATE_UNSPECIFIED: CollectionState.ValueType  # 0
+"""Not known."""
+COLLECTION_STATE_SERVING: CollectionState.ValueType  # 1
+"""It is searched and changed."""
+COLLECTION_STATE_DAMAGED: CollectionState.ValueType  # 2
+"""It could not be opened; calls on it fail with what `problem` says. It can be deleted or restored from a snapshot."""
+Global___CollectionState: _TypeAlias = CollectionState  # noqa: Y015
+
 @_typing.final
 class Collection(_message.Message):
     """Collection is a named set of documents with one index."""
@@ -29,12 +82,24 @@ class Collection(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     INDEX_GENERATION_FIELD_NUMBER: _builtins.int
     MAX_CHUNK_SIZE_CHARS_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    SIMILARITY_FIELD_NUMBER: _builtins.int
+    SENTENCES_PER_CHUNK_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """1 to 64 of lower-case letters, digits, "-", "_", starting with a letter or digit."""
     index_generation: _builtins.int
     """Rises by one with every committed change."""
     max_chunk_size_chars: _builtins.int
     """Largest chunk in code points, 64 to 20,000. Default 2,000."""
+    problem: _builtins.str
+    """Why it cannot be used as it is, or ought to be rebuilt, with the remedy; empty when all is well."""
+    state: Global___CollectionState.ValueType
+    """Whether it can be used."""
+    similarity: Global___Similarity.ValueType
+    """How vectors are compared."""
+    sentences_per_chunk: _builtins.int
+    """Sentences a chunk of prose has, 1 to 100; unset when prose is cut by its format."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was made."""
@@ -46,12 +111,18 @@ class Collection(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         index_generation: _builtins.int = ...,
         max_chunk_size_chars: _builtins.int = ...,
+        problem: _builtins.str = ...,
+        state: Global___CollectionState.ValueType = ...,
+        similarity: Global___Similarity.ValueType = ...,
+        sentences_per_chunk: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_sentences_per_chunk", b"_sentences_per_chunk", "create_time", b"create_time", "sentences_per_chunk", b"sentences_per_chunk"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "index_generation", b"index_generation", "max_chunk_size_chars", b"max_chunk_size_chars", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_sentences_per_chunk", b"_sentences_per_chunk", "create_time", b"create_time", "index_generation", b"index_generation", "max_chunk_size_chars", b"max_chunk_size_chars", "name", b"name", "problem", b"problem", "sentences_per_chunk", b"sentences_per_chunk", "similarity", b"similarity", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__sentences_per_chunk: _TypeAlias = _typing.Literal["sentences_per_chunk"]  # noqa: Y015
+    _WhichOneofArgType__sentences_per_chunk: _TypeAlias = _typing.Literal["_sentences_per_chunk", b"_sentences_per_chunk"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__sentences_per_chunk) -> _WhichOneofReturnType__sentences_per_chunk | None: ...
 
 Global___Collection: _TypeAlias = Collection  # noqa: Y015
 

@@ -5,12 +5,14 @@ isort:skip_file
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from groundwire.v1 import collection_pb2 as _collection_pb2
 from groundwire.v1 import document_pb2 as _document_pb2
 from groundwire.v1 import error_pb2 as _error_pb2
 from groundwire.v1 import filter_pb2 as _filter_pb2
+from groundwire.v1 import metadata_pb2 as _metadata_pb2
 from groundwire.v1 import sync_pb2 as _sync_pb2
 import builtins as _builtins
 import sys
@@ -31,23 +33,38 @@ class CreateCollectionRequest(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     MAX_CHUNK_SIZE_CHARS_FIELD_NUMBER: _builtins.int
+    SIMILARITY_FIELD_NUMBER: _builtins.int
+    SENTENCES_PER_CHUNK_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, as in Collection."""
     max_chunk_size_chars: _builtins.int
     """Largest chunk in code points, 64 to 20,000. Default 2,000."""
+    similarity: _collection_pb2.Similarity.ValueType
+    """How vectors are compared. Default COSINE."""
+    sentences_per_chunk: _builtins.int
+    """Cut prose into chunks of so many sentences, 1 to 100; code and data are cut by their format all the same. A chunk
+    that would exceed max_chunk_size_chars is split. Default: by format.
+    """
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         max_chunk_size_chars: _builtins.int | None = ...,
+        similarity: _collection_pb2.Similarity.ValueType = ...,
+        sentences_per_chunk: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_chunk_size_chars", b"_max_chunk_size_chars", "max_chunk_size_chars", b"max_chunk_size_chars"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_chunk_size_chars", b"_max_chunk_size_chars", "_sentences_per_chunk", b"_sentences_per_chunk", "max_chunk_size_chars", b"max_chunk_size_chars", "sentences_per_chunk", b"sentences_per_chunk"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_chunk_size_chars", b"_max_chunk_size_chars", "max_chunk_size_chars", b"max_chunk_size_chars", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_chunk_size_chars", b"_max_chunk_size_chars", "_sentences_per_chunk", b"_sentences_per_chunk", "max_chunk_size_chars", b"max_chunk_size_chars", "name", b"name", "sentences_per_chunk", b"sentences_per_chunk", "similarity", b"similarity"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_chunk_size_chars: _TypeAlias = _typing.Literal["max_chunk_size_chars"]  # noqa: Y015
     _WhichOneofArgType__max_chunk_size_chars: _TypeAlias = _typing.Literal["_max_chunk_size_chars", b"_max_chunk_size_chars"]  # noqa: Y015
+    _WhichOneofReturnType__sentences_per_chunk: _TypeAlias = _typing.Literal["sentences_per_chunk"]  # noqa: Y015
+    _WhichOneofArgType__sentences_per_chunk: _TypeAlias = _typing.Literal["_sentences_per_chunk", b"_sentences_per_chunk"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_chunk_size_chars) -> _WhichOneofReturnType__max_chunk_size_chars | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__sentences_per_chunk) -> _WhichOneofReturnType__sentences_per_chunk | None: ...
 
 Global___CreateCollectionRequest: _TypeAlias = CreateCollectionRequest  # noqa: Y015
 
@@ -309,7 +326,7 @@ Global___SyncDocumentsResponse: _TypeAlias = SyncDocumentsResponse  # noqa: Y015
 
 @_typing.final
 class PutDocumentRequest(_message.Message):
-    """PutDocumentRequest carries one document."""
+    """PutDocumentRequest carries one document. It is embedded before it is acknowledged unless it is long."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -320,14 +337,15 @@ class PutDocumentRequest(_message.Message):
         KEY_FIELD_NUMBER: _builtins.int
         VALUE_FIELD_NUMBER: _builtins.int
         key: _builtins.str
-        value: _builtins.str
+        @_builtins.property
+        def value(self) -> _metadata_pb2.MetadataValue: ...
         def __init__(
             self,
             *,
             key: _builtins.str = ...,
-            value: _builtins.str = ...,
+            value: _metadata_pb2.MetadataValue | None = ...,
         ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
         _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
@@ -336,21 +354,42 @@ class PutDocumentRequest(_message.Message):
     COLLECTION_FIELD_NUMBER: _builtins.int
     KEY_FIELD_NUMBER: _builtins.int
     CONTENT_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    MEDIA_TYPE_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    SOURCE_URL_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    MUST_BE_NEW_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
-    """Collection. Default "default"."""
+    """Collection; made when it does not exist. Default "default"."""
     content: _builtins.bytes
-    """Its bytes."""
+    """Its bytes, decoded as a file's are."""
+    text: _builtins.str
+    """Its text."""
+    media_type: _builtins.str
+    """What kind of document it is, for example "text/markdown"; at most 255 bytes. Default: by the name of its path."""
+    title: _builtins.str
+    """What it is called; at most 1,024 bytes. Default: read from the document."""
+    source_url: _builtins.str
+    """Where people find it; at most 4,096 bytes."""
+    etag: _builtins.str
+    """Version that is to be replaced; ABORTED / ETAG_MISMATCH when it is another one. Default: whatever is there."""
+    must_be_new: _builtins.bool
+    """Refuse to replace: ABORTED / ETAG_MISMATCH when a document is there. Default false."""
     request_id: _builtins.str
-    """Makes a retry safe; as in AnswerRequest."""
+    """Makes a retry safe: within the server's time to live (a day by default) an equal request with an equal id returns
+    the first one's response and changes nothing; an unequal one is ALREADY_EXISTS / REQUEST_ID_CONFLICT. At most 128
+    bytes. Default: none, and a retry writes again.
+    """
     @_builtins.property
     def key(self) -> _document_pb2.DocumentKey:
-        """Where it belongs."""
+        """Where it belongs; a document that is there is replaced whole, with all that was set on it."""
 
     @_builtins.property
-    def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Free metadata."""
+    def metadata(self) -> _containers.MessageMap[_builtins.str, _metadata_pb2.MetadataValue]:
+        """Laid over what is read from the document itself."""
 
     def __init__(
         self,
@@ -358,14 +397,22 @@ class PutDocumentRequest(_message.Message):
         collection: _builtins.str = ...,
         key: _document_pb2.DocumentKey | None = ...,
         content: _builtins.bytes = ...,
-        metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        text: _builtins.str = ...,
+        media_type: _builtins.str = ...,
+        title: _builtins.str = ...,
+        source_url: _builtins.str = ...,
+        metadata: _abc.Mapping[_builtins.str, _metadata_pb2.MetadataValue] | None = ...,
+        etag: _builtins.str = ...,
+        must_be_new: _builtins.bool = ...,
         request_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["key", b"key"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "content", b"content", "key", b"key", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "content", b"content", "key", b"key", "metadata", b"metadata", "request_id", b"request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "collection", b"collection", "content", b"content", "etag", b"etag", "key", b"key", "media_type", b"media_type", "metadata", b"metadata", "must_be_new", b"must_be_new", "request_id", b"request_id", "source_url", b"source_url", "text", b"text", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["content", "text"]  # noqa: Y015
+    _WhichOneofArgType_body: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_body) -> _WhichOneofReturnType_body | None: ...
 
 Global___PutDocumentRequest: _TypeAlias = PutDocumentRequest  # noqa: Y015
 
@@ -475,7 +522,7 @@ class ListDocumentsRequest(_message.Message):
     """next_page_token of the page before; empty for the first."""
     @_builtins.property
     def filter(self) -> _filter_pb2.PassageFilter:
-        """Which documents."""
+        """Which documents; `contains` looks into the whole stored text. Default: all."""
 
     def __init__(
         self,
@@ -523,7 +570,7 @@ Global___ListDocumentsResponse: _TypeAlias = ListDocumentsResponse  # noqa: Y015
 
 @_typing.final
 class UpdateDocumentRequest(_message.Message):
-    """UpdateDocumentRequest changes one document's metadata."""
+    """UpdateDocumentRequest changes what is set on one document."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -534,14 +581,15 @@ class UpdateDocumentRequest(_message.Message):
         KEY_FIELD_NUMBER: _builtins.int
         VALUE_FIELD_NUMBER: _builtins.int
         key: _builtins.str
-        value: _builtins.str
+        @_builtins.property
+        def value(self) -> _metadata_pb2.MetadataValue: ...
         def __init__(
             self,
             *,
             key: _builtins.str = ...,
-            value: _builtins.str = ...,
+            value: _metadata_pb2.MetadataValue | None = ...,
         ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
         _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
@@ -549,25 +597,49 @@ class UpdateDocumentRequest(_message.Message):
 
     COLLECTION_FIELD_NUMBER: _builtins.int
     DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    SOURCE_URL_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
+    UPDATE_MASK_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Collection. Default "default"."""
     document_id: _builtins.str
     """Which one."""
+    title: _builtins.str
+    """As in PutDocumentRequest."""
+    source_url: _builtins.str
+    """As in PutDocumentRequest."""
+    etag: _builtins.str
+    """Version that is to be changed, as in PutDocumentRequest."""
+    request_id: _builtins.str
+    """As in PutDocumentRequest."""
     @_builtins.property
-    def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Replaces all metadata."""
+    def metadata(self) -> _containers.MessageMap[_builtins.str, _metadata_pb2.MetadataValue]:
+        """As in PutDocumentRequest."""
+
+    @_builtins.property
+    def update_mask(self) -> _field_mask_pb2.FieldMask:
+        """Which of them to change: "title", "source_url", "metadata" (all that was set) or "metadata.KEY". What is named and
+        not given is unset. At least one.
+        """
 
     def __init__(
         self,
         *,
         collection: _builtins.str = ...,
         document_id: _builtins.str = ...,
-        metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        title: _builtins.str = ...,
+        source_url: _builtins.str = ...,
+        metadata: _abc.Mapping[_builtins.str, _metadata_pb2.MetadataValue] | None = ...,
+        update_mask: _field_mask_pb2.FieldMask | None = ...,
+        etag: _builtins.str = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document_id", b"document_id", "metadata", b"metadata"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document_id", b"document_id", "etag", b"etag", "metadata", b"metadata", "request_id", b"request_id", "source_url", b"source_url", "title", b"title", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -609,19 +681,27 @@ class DeleteDocumentRequest(_message.Message):
 
     COLLECTION_FIELD_NUMBER: _builtins.int
     DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Collection. Default "default"."""
     document_id: _builtins.str
     """Which one."""
+    etag: _builtins.str
+    """Version that is to be removed, as in PutDocumentRequest."""
+    request_id: _builtins.str
+    """As in PutDocumentRequest."""
     def __init__(
         self,
         *,
         collection: _builtins.str = ...,
         document_id: _builtins.str = ...,
+        etag: _builtins.str = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document_id", b"document_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document_id", b"document_id", "etag", b"etag", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -651,27 +731,31 @@ Global___DeleteDocumentResponse: _TypeAlias = DeleteDocumentResponse  # noqa: Y0
 
 @_typing.final
 class BatchDeleteDocumentsRequest(_message.Message):
-    """BatchDeleteDocumentsRequest names several documents."""
+    """BatchDeleteDocumentsRequest names several documents; those that are there go in one commit."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     COLLECTION_FIELD_NUMBER: _builtins.int
     DOCUMENT_IDS_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Collection. Default "default"."""
+    request_id: _builtins.str
+    """As in PutDocumentRequest."""
     @_builtins.property
     def document_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """At most 1,000."""
+        """1 to 1,000."""
 
     def __init__(
         self,
         *,
         collection: _builtins.str = ...,
         document_ids: _abc.Iterable[_builtins.str] | None = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document_ids", b"document_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document_ids", b"document_ids", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -707,27 +791,35 @@ Global___BatchDeleteDocumentsResponse: _TypeAlias = BatchDeleteDocumentsResponse
 
 @_typing.final
 class DeleteDocumentsByFilterRequest(_message.Message):
-    """DeleteDocumentsByFilterRequest says which documents to remove."""
+    """DeleteDocumentsByFilterRequest says which documents to remove; all of them go in one commit."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     COLLECTION_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Collection. Default "default"."""
+    dry_run: _builtins.bool
+    """Count what would go and change nothing. Default false."""
+    request_id: _builtins.str
+    """As in PutDocumentRequest."""
     @_builtins.property
     def filter(self) -> _filter_pb2.PassageFilter:
-        """Which ones; an empty filter is INVALID_ARGUMENT."""
+        """Which ones, as in ListDocumentsRequest; an empty filter is INVALID_ARGUMENT."""
 
     def __init__(
         self,
         *,
         collection: _builtins.str = ...,
         filter: _filter_pb2.PassageFilter | None = ...,
+        dry_run: _builtins.bool = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "filter", b"filter"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "dry_run", b"dry_run", "filter", b"filter", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -787,7 +879,7 @@ Global___GetOriginalRequest: _TypeAlias = GetOriginalRequest  # noqa: Y015
 
 @_typing.final
 class GetOriginalResponse(_message.Message):
-    """GetOriginalResponse is the next piece of the bytes."""
+    """GetOriginalResponse is the next piece of the bytes, at most 1 MiB."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -855,21 +947,25 @@ Global___GetCorpusStatsResponse: _TypeAlias = GetCorpusStatsResponse  # noqa: Y0
 
 @_typing.final
 class RebuildCollectionRequest(_message.Message):
-    """RebuildCollectionRequest names a collection."""
+    """RebuildCollectionRequest names a collection. Searches see each document whole all the time, old or new."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     COLLECTION_FIELD_NUMBER: _builtins.int
+    FULL_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Collection. Default "default"."""
+    full: _builtins.bool
+    """Also documents that this version of the server parsed already. Default false."""
     def __init__(
         self,
         *,
         collection: _builtins.str = ...,
+        full: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "full", b"full"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -884,22 +980,30 @@ class RebuildCollectionResponse(_message.Message):
     DONE_COUNT_FIELD_NUMBER: _builtins.int
     TOTAL_COUNT_FIELD_NUMBER: _builtins.int
     FINISHED_FIELD_NUMBER: _builtins.int
+    INDEX_GENERATION_FIELD_NUMBER: _builtins.int
+    KEPT_COUNT_FIELD_NUMBER: _builtins.int
     done_count: _builtins.int
     """Documents done."""
     total_count: _builtins.int
     """Documents in all."""
     finished: _builtins.bool
     """True on the last message."""
+    index_generation: _builtins.int
+    """Generation that holds what is done."""
+    kept_count: _builtins.int
+    """Documents that this version of the server can no longer parse; they stay as they were."""
     def __init__(
         self,
         *,
         done_count: _builtins.int = ...,
         total_count: _builtins.int = ...,
         finished: _builtins.bool = ...,
+        index_generation: _builtins.int = ...,
+        kept_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["done_count", b"done_count", "finished", b"finished", "total_count", b"total_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done_count", b"done_count", "finished", b"finished", "index_generation", b"index_generation", "kept_count", b"kept_count", "total_count", b"total_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -907,23 +1011,36 @@ Global___RebuildCollectionResponse: _TypeAlias = RebuildCollectionResponse  # no
 
 @_typing.final
 class SynonymGroup(_message.Message):
-    """SynonymGroup is a set of terms that mean the same."""
+    """SynonymGroup is a set of terms that mean the same, or terms that also ask for others. Terms are compared by their
+    words as the index holds them: case, endings and punctuation do not count. An abbreviation that is an everyday word
+    ("IT") counts only as it is written here.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
     TERMS_FIELD_NUMBER: _builtins.int
+    EXPANSIONS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def terms(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """At least two."""
+        """With no expansions at least two, each of which also asks for the others; else at least one. Together with
+        expansions at most 64, of at most 200 characters each.
+        """
+
+    @_builtins.property
+    def expansions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What a query with one of `terms` also asks for, and not the other way. Entries that lead back to where they began
+        are INVALID_ARGUMENT.
+        """
 
     def __init__(
         self,
         *,
         terms: _abc.Iterable[_builtins.str] | None = ...,
+        expansions: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["terms", b"terms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expansions", b"expansions", "terms", b"terms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -931,27 +1048,33 @@ Global___SynonymGroup: _TypeAlias = SynonymGroup  # noqa: Y015
 
 @_typing.final
 class PutSynonymTableRequest(_message.Message):
-    """PutSynonymTableRequest replaces the table."""
+    """PutSynonymTableRequest replaces the table; it takes effect with the next search."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     COLLECTION_FIELD_NUMBER: _builtins.int
     GROUPS_FIELD_NUMBER: _builtins.int
+    TOML_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Collection. Default "default"."""
+    toml: _builtins.str
+    """The table as TOML, at most 1 MiB: in [two_way], TP = "tensor parallelism" makes a group of both sides, in [one_way],
+    GPU = ["accelerator"] lets the left ask for the right.
+    """
     @_builtins.property
     def groups(self) -> _containers.RepeatedCompositeFieldContainer[Global___SynonymGroup]:
-        """All groups."""
+        """All groups, at most 10,000; none empties the table. Not together with `toml`."""
 
     def __init__(
         self,
         *,
         collection: _builtins.str = ...,
         groups: _abc.Iterable[Global___SynonymGroup] | None = ...,
+        toml: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "groups", b"groups"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "groups", b"groups", "toml", b"toml"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -23,10 +23,11 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from groundwire.v1 import metadata_pb2 as groundwire_dot_v1_dot_metadata__pb2
 from groundwire.v1 import passage_pb2 as groundwire_dot_v1_dot_passage__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cgroundwire/v1/document.proto\x12\rgroundwire.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bgroundwire/v1/passage.proto\"4\n\x0b\x44ocumentKey\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x15\n\rrelative_path\x18\x02 \x01(\t\"\xaa\x03\n\x08\x44ocument\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\'\n\x03key\x18\x02 \x01(\x0b\x32\x1a.groundwire.v1.DocumentKey\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\x10\n\x08language\x18\x04 \x01(\t\x12(\n\x04kind\x18\x05 \x01(\x0e\x32\x1a.groundwire.v1.ContentKind\x12\x16\n\x0e\x63ontent_sha256\x18\x06 \x01(\x0c\x12\x12\n\nchar_count\x18\x07 \x01(\x05\x12\x12\n\nline_count\x18\x08 \x01(\x05\x12\x10\n\x08\x65ncoding\x18\t \x01(\t\x12\x1b\n\x13had_byte_order_mark\x18\n \x01(\x08\x12\x0c\n\x04text\x18\x0b \x01(\t\x12/\n\x0bupdate_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x37\n\x08metadata\x18\r \x03(\x0b\x32%.groundwire.v1.Document.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cgroundwire/v1/document.proto\x12\rgroundwire.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cgroundwire/v1/metadata.proto\x1a\x1bgroundwire/v1/passage.proto\"4\n\x0b\x44ocumentKey\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x15\n\rrelative_path\x18\x02 \x01(\t\"\xdc\x04\n\x08\x44ocument\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\'\n\x03key\x18\x02 \x01(\x0b\x32\x1a.groundwire.v1.DocumentKey\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\x10\n\x08language\x18\x04 \x01(\t\x12(\n\x04kind\x18\x05 \x01(\x0e\x32\x1a.groundwire.v1.ContentKind\x12\x16\n\x0e\x63ontent_sha256\x18\x06 \x01(\x0c\x12\x12\n\nchar_count\x18\x07 \x01(\x05\x12\x12\n\nline_count\x18\x08 \x01(\x05\x12\x10\n\x08\x65ncoding\x18\t \x01(\t\x12\x1b\n\x13had_byte_order_mark\x18\n \x01(\x08\x12\x0c\n\x04text\x18\x0b \x01(\t\x12/\n\x0bupdate_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x37\n\x08metadata\x18\x0e \x03(\x0b\x32%.groundwire.v1.Document.MetadataEntry\x12\r\n\x05title\x18\x0f \x01(\t\x12\x12\n\nsource_url\x18\x10 \x01(\t\x12\x12\n\nmedia_type\x18\x11 \x01(\t\x12/\n\x0b\x63reate_time\x18\x12 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04\x65tag\x18\x13 \x01(\t\x12\x16\n\x0eoriginal_bytes\x18\x14 \x01(\x03\x1aM\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12+\n\x05value\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.MetadataValue:\x02\x38\x01J\x04\x08\r\x10\x0e\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,10 +36,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_DOCUMENT_METADATAENTRY']._loaded_options = None
   _globals['_DOCUMENT_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_DOCUMENTKEY']._serialized_start=109
-  _globals['_DOCUMENTKEY']._serialized_end=161
-  _globals['_DOCUMENT']._serialized_start=164
-  _globals['_DOCUMENT']._serialized_end=590
-  _globals['_DOCUMENT_METADATAENTRY']._serialized_start=543
-  _globals['_DOCUMENT_METADATAENTRY']._serialized_end=590
+  _globals['_DOCUMENTKEY']._serialized_start=139
+  _globals['_DOCUMENTKEY']._serialized_end=191
+  _globals['_DOCUMENT']._serialized_start=194
+  _globals['_DOCUMENT']._serialized_end=798
+  _globals['_DOCUMENT_METADATAENTRY']._serialized_start=715
+  _globals['_DOCUMENT_METADATAENTRY']._serialized_end=792
 # @@protoc_insertion_point(module_scope)

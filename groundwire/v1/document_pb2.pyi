@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from groundwire.v1 import metadata_pb2 as _metadata_pb2
 from groundwire.v1 import passage_pb2 as _passage_pb2
 import builtins as _builtins
 import sys
@@ -59,14 +60,15 @@ class Document(_message.Message):
         KEY_FIELD_NUMBER: _builtins.int
         VALUE_FIELD_NUMBER: _builtins.int
         key: _builtins.str
-        value: _builtins.str
+        @_builtins.property
+        def value(self) -> _metadata_pb2.MetadataValue: ...
         def __init__(
             self,
             *,
             key: _builtins.str = ...,
-            value: _builtins.str = ...,
+            value: _metadata_pb2.MetadataValue | None = ...,
         ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
         _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
@@ -85,6 +87,12 @@ class Document(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    SOURCE_URL_FIELD_NUMBER: _builtins.int
+    MEDIA_TYPE_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    ORIGINAL_BYTES_FIELD_NUMBER: _builtins.int
     document_id: _builtins.str
     """Identifies it within its collection; made from its key."""
     path: _builtins.str
@@ -100,11 +108,21 @@ class Document(_message.Message):
     line_count: _builtins.int
     """Lines of the stored text."""
     encoding: _builtins.str
-    """The encoding that it was decoded from: "utf-8", "latin-1", …"""
+    """The encoding that it was decoded from: "utf-8", "latin-1", …; empty when the text was extracted, as from a PDF."""
     had_byte_order_mark: _builtins.bool
     """True when a byte order mark was dropped."""
     text: _builtins.str
     """The stored text; filled by GetDocument when asked for."""
+    title: _builtins.str
+    """What it is called: set by a caller, else read from the document; may be empty."""
+    source_url: _builtins.str
+    """Where people find the document itself; set by a caller, else empty."""
+    media_type: _builtins.str
+    """Media type that it was put with, lower case; empty when it was synced or none was named."""
+    etag: _builtins.str
+    """Version of this document: changes whenever its content or anything set on it does."""
+    original_bytes: _builtins.int
+    """Bytes of the original, as GetOriginal returns them."""
     @_builtins.property
     def key(self) -> Global___DocumentKey:
         """Where it came from."""
@@ -114,8 +132,14 @@ class Document(_message.Message):
         """When it was last changed."""
 
     @_builtins.property
-    def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Free metadata for filters."""
+    def metadata(self) -> _containers.MessageMap[_builtins.str, _metadata_pb2.MetadataValue]:
+        """What filters see of it: what was read from the document itself (front matter, fields of a record), overlaid by what
+        PutDocument or UpdateDocument set.
+        """
+
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When a document with its key first came; deleting it ends that."""
 
     def __init__(
         self,
@@ -132,11 +156,17 @@ class Document(_message.Message):
         had_byte_order_mark: _builtins.bool = ...,
         text: _builtins.str = ...,
         update_time: _timestamp_pb2.Timestamp | None = ...,
-        metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        metadata: _abc.Mapping[_builtins.str, _metadata_pb2.MetadataValue] | None = ...,
+        title: _builtins.str = ...,
+        source_url: _builtins.str = ...,
+        media_type: _builtins.str = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        etag: _builtins.str = ...,
+        original_bytes: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "update_time", b"update_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "key", b"key", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["char_count", b"char_count", "content_sha256", b"content_sha256", "document_id", b"document_id", "encoding", b"encoding", "had_byte_order_mark", b"had_byte_order_mark", "key", b"key", "kind", b"kind", "language", b"language", "line_count", b"line_count", "metadata", b"metadata", "path", b"path", "text", b"text", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["char_count", b"char_count", "content_sha256", b"content_sha256", "create_time", b"create_time", "document_id", b"document_id", "encoding", b"encoding", "etag", b"etag", "had_byte_order_mark", b"had_byte_order_mark", "key", b"key", "kind", b"kind", "language", b"language", "line_count", b"line_count", "media_type", b"media_type", "metadata", b"metadata", "original_bytes", b"original_bytes", "path", b"path", "source_url", b"source_url", "text", b"text", "title", b"title", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

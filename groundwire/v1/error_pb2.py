@@ -22,19 +22,20 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19groundwire/v1/error.proto\x12\rgroundwire.v1\"4\n\x0e\x46ieldViolation\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\"\x90\x01\n\nItemStatus\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12*\n\x06reason\x18\x02 \x01(\x0e\x32\x1a.groundwire.v1.ErrorReason\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x37\n\x10\x66ield_violations\x18\x04 \x03(\x0b\x32\x1d.groundwire.v1.FieldViolation*\x8b\x07\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x45RROR_REASON_INVALID_FIELD\x10\x01\x12\"\n\x1e\x45RROR_REASON_MALFORMED_MESSAGE\x10\x02\x12\x1c\n\x18\x45RROR_REASON_EMPTY_QUERY\x10\x03\x12\x1f\n\x1b\x45RROR_REASON_LIMIT_EXCEEDED\x10\x04\x12%\n!ERROR_REASON_COLLECTION_NOT_FOUND\x10\x05\x12#\n\x1f\x45RROR_REASON_DOCUMENT_NOT_FOUND\x10\x06\x12\"\n\x1e\x45RROR_REASON_COLLECTION_EXISTS\x10\x07\x12\x1c\n\x18\x45RROR_REASON_SERVER_BUSY\x10\x08\x12\x1b\n\x17\x45RROR_REASON_QUEUE_FULL\x10\t\x12\"\n\x1e\x45RROR_REASON_QUEUE_UNAVAILABLE\x10\n\x12\x1a\n\x16\x45RROR_REASON_NO_WORKER\x10\x0b\x12$\n ERROR_REASON_REQUEST_ID_CONFLICT\x10\x0c\x12\x1e\n\x1a\x45RROR_REASON_JOB_NOT_FOUND\x10\r\x12\x19\n\x15\x45RROR_REASON_JOB_LOST\x10\x0e\x12\"\n\x1e\x45RROR_REASON_JOB_DEAD_LETTERED\x10\x0f\x12\x1e\n\x1a\x45RROR_REASON_JOB_CANCELLED\x10\x10\x12\"\n\x1e\x45RROR_REASON_DEADLINE_EXCEEDED\x10\x11\x12\"\n\x1e\x45RROR_REASON_GENERATION_FAILED\x10\x12\x12\x1f\n\x1b\x45RROR_REASON_INDEX_MISMATCH\x10\x13\x12 \n\x1c\x45RROR_REASON_OUTCOME_UNKNOWN\x10\x14\x12\x1f\n\x1b\x45RROR_REASON_STORAGE_FAILED\x10\x15\x12 \n\x1c\x45RROR_REASON_NOT_IMPLEMENTED\x10\x16\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\x17\x12!\n\x1d\x45RROR_REASON_SYNC_IN_PROGRESS\x10\x18\x12\x1f\n\x1b\x45RROR_REASON_PROTOCOL_ORDER\x10\x19\x12\x1e\n\x1a\x45RROR_REASON_SHUTTING_DOWN\x10\x1a\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19groundwire/v1/error.proto\x12\rgroundwire.v1\x1a\x1egoogle/protobuf/duration.proto\"4\n\x0e\x46ieldViolation\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\"\xc0\x01\n\nItemStatus\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12*\n\x06reason\x18\x02 \x01(\x0e\x32\x1a.groundwire.v1.ErrorReason\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x37\n\x10\x66ield_violations\x18\x04 \x03(\x0b\x32\x1d.groundwire.v1.FieldViolation\x12.\n\x0bretry_delay\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration*\xec\x07\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x45RROR_REASON_INVALID_FIELD\x10\x01\x12\"\n\x1e\x45RROR_REASON_MALFORMED_MESSAGE\x10\x02\x12\x1c\n\x18\x45RROR_REASON_EMPTY_QUERY\x10\x03\x12\x1f\n\x1b\x45RROR_REASON_LIMIT_EXCEEDED\x10\x04\x12%\n!ERROR_REASON_COLLECTION_NOT_FOUND\x10\x05\x12#\n\x1f\x45RROR_REASON_DOCUMENT_NOT_FOUND\x10\x06\x12\"\n\x1e\x45RROR_REASON_COLLECTION_EXISTS\x10\x07\x12\x1c\n\x18\x45RROR_REASON_SERVER_BUSY\x10\x08\x12\x1b\n\x17\x45RROR_REASON_QUEUE_FULL\x10\t\x12\"\n\x1e\x45RROR_REASON_QUEUE_UNAVAILABLE\x10\n\x12\x1a\n\x16\x45RROR_REASON_NO_WORKER\x10\x0b\x12$\n ERROR_REASON_REQUEST_ID_CONFLICT\x10\x0c\x12\x1e\n\x1a\x45RROR_REASON_JOB_NOT_FOUND\x10\r\x12\x19\n\x15\x45RROR_REASON_JOB_LOST\x10\x0e\x12\"\n\x1e\x45RROR_REASON_JOB_DEAD_LETTERED\x10\x0f\x12\x1e\n\x1a\x45RROR_REASON_JOB_CANCELLED\x10\x10\x12\"\n\x1e\x45RROR_REASON_DEADLINE_EXCEEDED\x10\x11\x12\"\n\x1e\x45RROR_REASON_GENERATION_FAILED\x10\x12\x12\x1f\n\x1b\x45RROR_REASON_INDEX_MISMATCH\x10\x13\x12 \n\x1c\x45RROR_REASON_OUTCOME_UNKNOWN\x10\x14\x12\x1f\n\x1b\x45RROR_REASON_STORAGE_FAILED\x10\x15\x12 \n\x1c\x45RROR_REASON_NOT_IMPLEMENTED\x10\x16\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\x17\x12!\n\x1d\x45RROR_REASON_SYNC_IN_PROGRESS\x10\x18\x12\x1f\n\x1b\x45RROR_REASON_PROTOCOL_ORDER\x10\x19\x12\x1e\n\x1a\x45RROR_REASON_SHUTTING_DOWN\x10\x1a\x12\x1e\n\x1a\x45RROR_REASON_ETAG_MISMATCH\x10\x1b\x12#\n\x1f\x45RROR_REASON_SNAPSHOT_NOT_FOUND\x10\x1c\x12\x1a\n\x16\x45RROR_REASON_READ_ONLY\x10\x1d\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'groundwire.v1.error_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ERRORREASON']._serialized_start=246
-  _globals['_ERRORREASON']._serialized_end=1153
-  _globals['_FIELDVIOLATION']._serialized_start=44
-  _globals['_FIELDVIOLATION']._serialized_end=96
-  _globals['_ITEMSTATUS']._serialized_start=99
-  _globals['_ITEMSTATUS']._serialized_end=243
+  _globals['_ERRORREASON']._serialized_start=326
+  _globals['_ERRORREASON']._serialized_end=1330
+  _globals['_FIELDVIOLATION']._serialized_start=76
+  _globals['_FIELDVIOLATION']._serialized_end=128
+  _globals['_ITEMSTATUS']._serialized_start=131
+  _globals['_ITEMSTATUS']._serialized_end=323
 # @@protoc_insertion_point(module_scope)

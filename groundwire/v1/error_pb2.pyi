@@ -5,6 +5,7 @@ isort:skip_file
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -79,6 +80,12 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """The messages of a stream came in an order that the call does not allow."""
     ERROR_REASON_SHUTTING_DOWN: _ErrorReason.ValueType  # 26
     """The server is stopping; try another one or try again."""
+    ERROR_REASON_ETAG_MISMATCH: _ErrorReason.ValueType  # 27
+    """The document is not the version that the request named any more; metadata has its `etag` now, empty when it is gone."""
+    ERROR_REASON_SNAPSHOT_NOT_FOUND: _ErrorReason.ValueType  # 28
+    """No snapshot has that id; metadata has `snapshot_id`."""
+    ERROR_REASON_READ_ONLY: _ErrorReason.ValueType  # 29
+    """This server follows snapshots of another one; writes go there."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason says why a call or an item failed, for machines. A failed call carries the name, without the
@@ -140,6 +147,12 @@ ERROR_REASON_PROTOCOL_ORDER: ErrorReason.ValueType  # 25
 """The messages of a stream came in an order that the call does not allow."""
 ERROR_REASON_SHUTTING_DOWN: ErrorReason.ValueType  # 26
 """The server is stopping; try another one or try again."""
+ERROR_REASON_ETAG_MISMATCH: ErrorReason.ValueType  # 27
+"""The document is not the version that the request named any more; metadata has its `etag` now, empty when it is gone."""
+ERROR_REASON_SNAPSHOT_NOT_FOUND: ErrorReason.ValueType  # 28
+"""No snapshot has that id; metadata has `snapshot_id`."""
+ERROR_REASON_READ_ONLY: ErrorReason.ValueType  # 29
+"""This server follows snapshots of another one; writes go there."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
 
 @_typing.final
@@ -178,6 +191,7 @@ class ItemStatus(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     FIELD_VIOLATIONS_FIELD_NUMBER: _builtins.int
+    RETRY_DELAY_FIELD_NUMBER: _builtins.int
     code: _builtins.int
     """The gRPC status code as a number; 0 is OK."""
     reason: Global___ErrorReason.ValueType
@@ -188,6 +202,10 @@ class ItemStatus(_message.Message):
     def field_violations(self) -> _containers.RepeatedCompositeFieldContainer[Global___FieldViolation]:
         """The fields that were wrong, if any."""
 
+    @_builtins.property
+    def retry_delay(self) -> _duration_pb2.Duration:
+        """When to try again, set with RESOURCE_EXHAUSTED and UNAVAILABLE."""
+
     def __init__(
         self,
         *,
@@ -195,10 +213,11 @@ class ItemStatus(_message.Message):
         reason: Global___ErrorReason.ValueType = ...,
         message: _builtins.str = ...,
         field_violations: _abc.Iterable[Global___FieldViolation] | None = ...,
+        retry_delay: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["retry_delay", b"retry_delay"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "field_violations", b"field_violations", "message", b"message", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "field_violations", b"field_violations", "message", b"message", "reason", b"reason", "retry_delay", b"retry_delay"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

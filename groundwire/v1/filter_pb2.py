@@ -22,20 +22,23 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from groundwire.v1 import passage_pb2 as groundwire_dot_v1_dot_passage__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1agroundwire/v1/filter.proto\x12\rgroundwire.v1\x1a\x1bgroundwire/v1/passage.proto\"\xc1\x01\n\rPassageFilter\x12\x15\n\rinclude_paths\x18\x01 \x03(\t\x12\x15\n\rexclude_paths\x18\x02 \x03(\t\x12\x11\n\tlanguages\x18\x03 \x03(\t\x12)\n\x05kinds\x18\x04 \x03(\x0e\x32\x1a.groundwire.v1.ContentKind\x12\x10\n\x08\x63ontains\x18\x05 \x03(\t\x12\x32\n\x08metadata\x18\x06 \x03(\x0b\x32 .groundwire.v1.MetadataCondition\"l\n\x11MetadataCondition\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x10\n\x06\x65quals\x18\x02 \x01(\tH\x00\x12+\n\x05range\x18\x03 \x01(\x0b\x32\x1a.groundwire.v1.NumberRangeH\x00\x42\x0b\n\tcondition\"A\n\x0bNumberRange\x12\x10\n\x03min\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x10\n\x03max\x18\x02 \x01(\x01H\x01\x88\x01\x01\x42\x06\n\x04_minB\x06\n\x04_maxb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1agroundwire/v1/filter.proto\x12\rgroundwire.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bgroundwire/v1/passage.proto\"\xc1\x01\n\rPassageFilter\x12\x15\n\rinclude_paths\x18\x01 \x03(\t\x12\x15\n\rexclude_paths\x18\x02 \x03(\t\x12\x11\n\tlanguages\x18\x03 \x03(\t\x12)\n\x05kinds\x18\x04 \x03(\x0e\x32\x1a.groundwire.v1.ContentKind\x12\x10\n\x08\x63ontains\x18\x05 \x03(\t\x12\x32\n\x08metadata\x18\x06 \x03(\x0b\x32 .groundwire.v1.MetadataCondition\"\x9c\x01\n\x11MetadataCondition\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x10\n\x06\x65quals\x18\x02 \x01(\tH\x00\x12+\n\x05range\x18\x03 \x01(\x0b\x32\x1a.groundwire.v1.NumberRangeH\x00\x12.\n\ntime_range\x18\x04 \x01(\x0b\x32\x18.groundwire.v1.TimeRangeH\x00\x42\x0b\n\tcondition\"A\n\x0bNumberRange\x12\x10\n\x03min\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x10\n\x03max\x18\x02 \x01(\x01H\x01\x88\x01\x01\x42\x06\n\x04_minB\x06\n\x04_max\"]\n\tTimeRange\x12\'\n\x03min\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x03max\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestampb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'groundwire.v1.filter_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PASSAGEFILTER']._serialized_start=75
-  _globals['_PASSAGEFILTER']._serialized_end=268
-  _globals['_METADATACONDITION']._serialized_start=270
-  _globals['_METADATACONDITION']._serialized_end=378
-  _globals['_NUMBERRANGE']._serialized_start=380
-  _globals['_NUMBERRANGE']._serialized_end=445
+  _globals['_PASSAGEFILTER']._serialized_start=108
+  _globals['_PASSAGEFILTER']._serialized_end=301
+  _globals['_METADATACONDITION']._serialized_start=304
+  _globals['_METADATACONDITION']._serialized_end=460
+  _globals['_NUMBERRANGE']._serialized_start=462
+  _globals['_NUMBERRANGE']._serialized_end=527
+  _globals['_TIMERANGE']._serialized_start=529
+  _globals['_TIMERANGE']._serialized_end=622
 # @@protoc_insertion_point(module_scope)

@@ -6,6 +6,7 @@ isort:skip_file
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from groundwire.v1 import passage_pb2 as _passage_pb2
 import builtins as _builtins
@@ -22,7 +23,8 @@ DESCRIPTOR: _descriptor.FileDescriptor
 @_typing.final
 class PassageFilter(_message.Message):
     """PassageFilter restricts a search to part of a collection; all given conditions must hold. It is applied inside every
-    ranked list, so k results come back whenever k exist. Until filters are served, a non-empty filter is UNIMPLEMENTED.
+    ranked list, so k results come back whenever k exist. Conditions that no document could ever meet together, and fields
+    that this version does not know, are INVALID_ARGUMENT.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -35,27 +37,34 @@ class PassageFilter(_message.Message):
     METADATA_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def include_paths(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Globs over display paths, "**" crosses folders; any may match. At most 64."""
+        """Globs over display paths, case-sensitive; any may match. "*", "?" and "[a-z]" stay within one part of a path, "**"
+        as a part of its own crosses folders, a backslash takes the meaning from the next character. The whole path must
+        match: "**/*.md" is every Markdown file. At most 64, of at most 1,024 characters each.
+        """
 
     @_builtins.property
     def exclude_paths(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Globs over display paths; none may match. At most 64."""
+        """Globs as in include_paths; none may match. At most 64."""
 
     @_builtins.property
     def languages(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Languages as in Passage.language; any may match."""
+        """Languages as in Passage.language; any may match. One that neither the server nor the collection knows is
+        INVALID_ARGUMENT. At most 64.
+        """
 
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[_passage_pb2.ContentKind.ValueType]:
-        """Kinds of content; any may match."""
+        """Kinds of content; any may match. UNSPECIFIED is INVALID_ARGUMENT."""
 
     @_builtins.property
     def contains(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Substrings that the passage's text must contain, case-sensitive; all must be there."""
+        """Substrings that the passage's text must contain, case-sensitive, 1 to 1,024 characters each; all must be there.
+        A letter with an accent is found composed and decomposed. At most 64.
+        """
 
     @_builtins.property
     def metadata(self) -> _containers.RepeatedCompositeFieldContainer[Global___MetadataCondition]:
-        """Conditions on document metadata; all must hold."""
+        """Conditions on document metadata; all must hold. At most 64."""
 
     def __init__(
         self,
@@ -84,13 +93,18 @@ class MetadataCondition(_message.Message):
     KEY_FIELD_NUMBER: _builtins.int
     EQUALS_FIELD_NUMBER: _builtins.int
     RANGE_FIELD_NUMBER: _builtins.int
+    TIME_RANGE_FIELD_NUMBER: _builtins.int
     key: _builtins.str
-    """Metadata key."""
+    """Metadata key; one that no document of a searched collection has is INVALID_ARGUMENT."""
     equals: _builtins.str
-    """The value equals this string."""
+    """The value is this text, or a number that this text writes, or a list that holds it."""
     @_builtins.property
     def range(self) -> Global___NumberRange:
-        """The value is a number within this range."""
+        """The value is a number within this range; at least one end is set, min is not above max."""
+
+    @_builtins.property
+    def time_range(self) -> Global___TimeRange:
+        """The value is a time within this range, or a text that is one in RFC 3339; as `range`."""
 
     def __init__(
         self,
@@ -98,12 +112,13 @@ class MetadataCondition(_message.Message):
         key: _builtins.str = ...,
         equals: _builtins.str = ...,
         range: Global___NumberRange | None = ...,
+        time_range: Global___TimeRange | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["condition", b"condition", "equals", b"equals", "range", b"range"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["condition", b"condition", "equals", b"equals", "range", b"range", "time_range", b"time_range"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["condition", b"condition", "equals", b"equals", "key", b"key", "range", b"range"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["condition", b"condition", "equals", b"equals", "key", b"key", "range", b"range", "time_range", b"time_range"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_condition: _TypeAlias = _typing.Literal["equals", "range"]  # noqa: Y015
+    _WhichOneofReturnType_condition: _TypeAlias = _typing.Literal["equals", "range", "time_range"]  # noqa: Y015
     _WhichOneofArgType_condition: _TypeAlias = _typing.Literal["condition", b"condition"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_condition) -> _WhichOneofReturnType_condition | None: ...
 
@@ -141,3 +156,33 @@ class NumberRange(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__min) -> _WhichOneofReturnType__min | None: ...
 
 Global___NumberRange: _TypeAlias = NumberRange  # noqa: Y015
+
+@_typing.final
+class TimeRange(_message.Message):
+    """TimeRange is a closed range of times; an unset end is open."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MIN_FIELD_NUMBER: _builtins.int
+    MAX_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def min(self) -> _timestamp_pb2.Timestamp:
+        """Earliest time that matches."""
+
+    @_builtins.property
+    def max(self) -> _timestamp_pb2.Timestamp:
+        """Latest time that matches."""
+
+    def __init__(
+        self,
+        *,
+        min: _timestamp_pb2.Timestamp | None = ...,
+        max: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["max", b"max", "min", b"min"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["max", b"max", "min", b"min"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TimeRange: _TypeAlias = TimeRange  # noqa: Y015

@@ -92,6 +92,7 @@ class Passage(_message.Message):
     SCORE_FIELD_NUMBER: _builtins.int
     LIST_SCORES_FIELD_NUMBER: _builtins.int
     PRIORS_FIELD_NUMBER: _builtins.int
+    HOP_FIELD_NUMBER: _builtins.int
     passage_id: _builtins.str
     """Stable while the span's text and place in its document stay the same."""
     document_id: _builtins.str
@@ -116,6 +117,8 @@ class Passage(_message.Message):
     """Code, docs or data."""
     score: _builtins.float
     """Fused score after priors; comparable within one response only."""
+    hop: _builtins.int
+    """The hop that found it, 1 or 2; score and list_scores are of that hop's query."""
     @_builtins.property
     def breadcrumbs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Enclosing names or headings, outermost first: ["Scheduler", "schedule"]."""
@@ -146,10 +149,11 @@ class Passage(_message.Message):
         score: _builtins.float = ...,
         list_scores: _abc.Iterable[Global___ListScore] | None = ...,
         priors: _abc.Iterable[Global___Prior] | None = ...,
+        hop: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["breadcrumbs", b"breadcrumbs", "document_id", b"document_id", "end_char", b"end_char", "end_line", b"end_line", "kind", b"kind", "language", b"language", "list_scores", b"list_scores", "passage_id", b"passage_id", "path", b"path", "priors", b"priors", "score", b"score", "span_kind", b"span_kind", "start_char", b"start_char", "start_line", b"start_line", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["breadcrumbs", b"breadcrumbs", "document_id", b"document_id", "end_char", b"end_char", "end_line", b"end_line", "hop", b"hop", "kind", b"kind", "language", b"language", "list_scores", b"list_scores", "passage_id", b"passage_id", "path", b"path", "priors", b"priors", "score", b"score", "span_kind", b"span_kind", "start_char", b"start_char", "start_line", b"start_line", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -167,7 +171,7 @@ class ListScore(_message.Message):
     CONTRIBUTION_FIELD_NUMBER: _builtins.int
     MATCHED_TERMS_FIELD_NUMBER: _builtins.int
     list: _builtins.str
-    """Name of the list: "bm25" or "dense"."""
+    """Name of the list: "bm25", "bm25_expanded" (the query with synonyms; only when there are any) or "dense"."""
     rank: _builtins.int
     """Rank in that list, from 1; 0 when the passage is not in it."""
     raw_score: _builtins.float
@@ -176,7 +180,7 @@ class ListScore(_message.Message):
     """weight / (rank_constant + rank), before priors."""
     @_builtins.property
     def matched_terms(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Analysed query terms that the passage holds; filled for "bm25" when `explain` is set."""
+        """Analysed query terms that the passage holds; filled for BM25 lists when `explain` is set."""
 
     def __init__(
         self,

@@ -34,11 +34,11 @@ class _RetrievalProfileEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Retr
     RETRIEVAL_PROFILE_AUTO: _RetrievalProfile.ValueType  # 1
     """Decided from features of the query; the response says what was decided."""
     RETRIEVAL_PROFILE_PRECISE: _RetrievalProfile.ValueType  # 2
-    """A fact, usually with identifiers: lexical leads. The only one served today; AUTO decides for it."""
+    """A fact, usually with identifiers: lexical leads, several passages of one document are welcome."""
     RETRIEVAL_PROFILE_EXPLORE: _RetrievalProfile.ValueType  # 3
-    """A concept: dense leads, few passages a file. UNIMPLEMENTED today."""
+    """A concept: dense counts as much, documents that are good in several places rise and show one passage each first."""
     RETRIEVAL_PROFILE_SYMBOL: _RetrievalProfile.ValueType  # 4
-    """One name: its definition first. UNIMPLEMENTED today."""
+    """One name: its definition first."""
 
 class RetrievalProfile(_RetrievalProfile, metaclass=_RetrievalProfileEnumTypeWrapper):
     """RetrievalProfile picks the constants of ranking for one kind of query."""
@@ -48,11 +48,11 @@ RETRIEVAL_PROFILE_UNSPECIFIED: RetrievalProfile.ValueType  # 0
 RETRIEVAL_PROFILE_AUTO: RetrievalProfile.ValueType  # 1
 """Decided from features of the query; the response says what was decided."""
 RETRIEVAL_PROFILE_PRECISE: RetrievalProfile.ValueType  # 2
-"""A fact, usually with identifiers: lexical leads. The only one served today; AUTO decides for it."""
+"""A fact, usually with identifiers: lexical leads, several passages of one document are welcome."""
 RETRIEVAL_PROFILE_EXPLORE: RetrievalProfile.ValueType  # 3
-"""A concept: dense leads, few passages a file. UNIMPLEMENTED today."""
+"""A concept: dense counts as much, documents that are good in several places rise and show one passage each first."""
 RETRIEVAL_PROFILE_SYMBOL: RetrievalProfile.ValueType  # 4
-"""One name: its definition first. UNIMPLEMENTED today."""
+"""One name: its definition first."""
 Global___RetrievalProfile: _TypeAlias = RetrievalProfile  # noqa: Y015
 
 class _AnswerSkippedReason:
@@ -67,6 +67,10 @@ class _AnswerSkippedReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_A
     """Nothing matched at all."""
     ANSWER_SKIPPED_REASON_LOW_RELEVANCE: _AnswerSkippedReason.ValueType  # 2
     """What matched covers too little of what the question asks."""
+    ANSWER_SKIPPED_REASON_NOT_IN_PASSAGES: _AnswerSkippedReason.ValueType  # 3
+    """The passages are near, and yet none of them holds a name or number of the question, or too many of its words. Only
+    of answers.
+    """
 
 class AnswerSkippedReason(_AnswerSkippedReason, metaclass=_AnswerSkippedReasonEnumTypeWrapper):
     """AnswerSkippedReason says why the corpus is thought not to hold an answer. It is data, never an error."""
@@ -77,6 +81,10 @@ ANSWER_SKIPPED_REASON_NO_PASSAGES: AnswerSkippedReason.ValueType  # 1
 """Nothing matched at all."""
 ANSWER_SKIPPED_REASON_LOW_RELEVANCE: AnswerSkippedReason.ValueType  # 2
 """What matched covers too little of what the question asks."""
+ANSWER_SKIPPED_REASON_NOT_IN_PASSAGES: AnswerSkippedReason.ValueType  # 3
+"""The passages are near, and yet none of them holds a name or number of the question, or too many of its words. Only
+of answers.
+"""
 Global___AnswerSkippedReason: _TypeAlias = AnswerSkippedReason  # noqa: Y015
 
 class _BatchOrder:
@@ -113,6 +121,7 @@ class FusionOverrides(_message.Message):
     DENSE_WEIGHT_FIELD_NUMBER: _builtins.int
     RANK_CONSTANT_FIELD_NUMBER: _builtins.int
     POOL_COUNT_FIELD_NUMBER: _builtins.int
+    EXPANDED_WEIGHT_FIELD_NUMBER: _builtins.int
     lexical_weight: _builtins.float
     """Weight of the BM25 list, 0 to 100. Default 3."""
     dense_weight: _builtins.float
@@ -120,7 +129,13 @@ class FusionOverrides(_message.Message):
     rank_constant: _builtins.int
     """The k of weight / (k + rank), 1 to 1000. Default 5."""
     pool_count: _builtins.int
-    """Candidates taken from each list, 1 to 1000. Default 60; never fewer than k."""
+    """Candidates taken from each list, 1 to 1000. Default 60; never fewer than k, and more where max_per_file would
+    leave fewer than k.
+    """
+    expanded_weight: _builtins.float
+    """Weight of the BM25 list of the query with synonyms, 0 to 100. Default 1. There is such a list only when the
+    collection's synonym table has something to add to the query.
+    """
     def __init__(
         self,
         *,
@@ -128,13 +143,16 @@ class FusionOverrides(_message.Message):
         dense_weight: _builtins.float | None = ...,
         rank_constant: _builtins.int | None = ...,
         pool_count: _builtins.int | None = ...,
+        expanded_weight: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_dense_weight", b"_dense_weight", "_lexical_weight", b"_lexical_weight", "_pool_count", b"_pool_count", "_rank_constant", b"_rank_constant", "dense_weight", b"dense_weight", "lexical_weight", b"lexical_weight", "pool_count", b"pool_count", "rank_constant", b"rank_constant"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_dense_weight", b"_dense_weight", "_expanded_weight", b"_expanded_weight", "_lexical_weight", b"_lexical_weight", "_pool_count", b"_pool_count", "_rank_constant", b"_rank_constant", "dense_weight", b"dense_weight", "expanded_weight", b"expanded_weight", "lexical_weight", b"lexical_weight", "pool_count", b"pool_count", "rank_constant", b"rank_constant"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_dense_weight", b"_dense_weight", "_lexical_weight", b"_lexical_weight", "_pool_count", b"_pool_count", "_rank_constant", b"_rank_constant", "dense_weight", b"dense_weight", "lexical_weight", b"lexical_weight", "pool_count", b"pool_count", "rank_constant", b"rank_constant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_dense_weight", b"_dense_weight", "_expanded_weight", b"_expanded_weight", "_lexical_weight", b"_lexical_weight", "_pool_count", b"_pool_count", "_rank_constant", b"_rank_constant", "dense_weight", b"dense_weight", "expanded_weight", b"expanded_weight", "lexical_weight", b"lexical_weight", "pool_count", b"pool_count", "rank_constant", b"rank_constant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__dense_weight: _TypeAlias = _typing.Literal["dense_weight"]  # noqa: Y015
     _WhichOneofArgType__dense_weight: _TypeAlias = _typing.Literal["_dense_weight", b"_dense_weight"]  # noqa: Y015
+    _WhichOneofReturnType__expanded_weight: _TypeAlias = _typing.Literal["expanded_weight"]  # noqa: Y015
+    _WhichOneofArgType__expanded_weight: _TypeAlias = _typing.Literal["_expanded_weight", b"_expanded_weight"]  # noqa: Y015
     _WhichOneofReturnType__lexical_weight: _TypeAlias = _typing.Literal["lexical_weight"]  # noqa: Y015
     _WhichOneofArgType__lexical_weight: _TypeAlias = _typing.Literal["_lexical_weight", b"_lexical_weight"]  # noqa: Y015
     _WhichOneofReturnType__pool_count: _TypeAlias = _typing.Literal["pool_count"]  # noqa: Y015
@@ -143,6 +161,8 @@ class FusionOverrides(_message.Message):
     _WhichOneofArgType__rank_constant: _TypeAlias = _typing.Literal["_rank_constant", b"_rank_constant"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__dense_weight) -> _WhichOneofReturnType__dense_weight | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__expanded_weight) -> _WhichOneofReturnType__expanded_weight | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__lexical_weight) -> _WhichOneofReturnType__lexical_weight | None: ...
     @_typing.overload
@@ -181,18 +201,24 @@ class RetrieveRequest(_message.Message):
     explain: _builtins.bool
     """Fill matched_terms and priors of each passage. Default false."""
     max_per_file: _builtins.int
-    """At most this many passages of one document, 1 to 1,000. Default: no cap."""
+    """At most this many passages of one document, 1 to 1,000. Default: no cap; EXPLORE shows one of each document before
+    it fills up with more.
+    """
     hops: _builtins.int
-    """2 retrieves again with what the first passages introduced. Default 1; 2 is UNIMPLEMENTED today."""
+    """1 or 2; outside is INVALID_ARGUMENT. 2 retrieves again with names that the first passages introduced, and takes
+    passages from both in turn: for questions that take two facts in two places. Default 1.
+    """
     balance: _builtins.bool
-    """Interleave docs and code in the result. Default false; true is UNIMPLEMENTED today."""
+    """Take passages of code and of everything else in turn, each side in its own order; when one has no more, the other
+    fills up. With `filter.kinds` that leave one side only: INVALID_ARGUMENT. Default false.
+    """
     @_builtins.property
     def fusion(self) -> Global___FusionOverrides:
         """Constants of fusion for this request."""
 
     @_builtins.property
     def filter(self) -> _filter_pb2.PassageFilter:
-        """Restriction to part of the collection."""
+        """Restriction to part of the collection. Default: all of it."""
 
     def __init__(
         self,
@@ -242,6 +268,7 @@ class RetrieveResponse(_message.Message):
     PROFILE_USED_FIELD_NUMBER: _builtins.int
     PROFILE_EXPLANATION_FIELD_NUMBER: _builtins.int
     ELAPSED_FIELD_NUMBER: _builtins.int
+    SECOND_HOP_FIELD_NUMBER: _builtins.int
     index_generation: _builtins.int
     """Generation of the collection that was searched; rises by one with every committed change."""
     vector_epoch: _builtins.int
@@ -258,11 +285,19 @@ class RetrieveResponse(_message.Message):
     """Why AUTO decided so; empty when the request named a profile."""
     @_builtins.property
     def passages(self) -> _containers.RepeatedCompositeFieldContainer[_passage_pb2.Passage]:
-        """Best first; ties by path, then start_char."""
+        """Best first; ties by path, then start_char. With `balance` or two hops, each side is in its own order. A passage
+        that repeats one before it (a copy of its text, or a span that lies in its span) stands back behind all others.
+        """
 
     @_builtins.property
     def elapsed(self) -> _duration_pb2.Duration:
         """Time inside the server."""
+
+    @_builtins.property
+    def second_hop(self) -> Global___SecondHop:
+        """What the second hop asked; unset when there was none: `hops` was 1, or the first passages introduced no name that
+        leads on.
+        """
 
     def __init__(
         self,
@@ -276,14 +311,43 @@ class RetrieveResponse(_message.Message):
         profile_used: Global___RetrievalProfile.ValueType = ...,
         profile_explanation: _builtins.str = ...,
         elapsed: _duration_pb2.Duration | None = ...,
+        second_hop: Global___SecondHop | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["elapsed", b"elapsed"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["elapsed", b"elapsed", "second_hop", b"second_hop"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_skipped_reason", b"answer_skipped_reason", "answerability", b"answerability", "dense_coverage", b"dense_coverage", "elapsed", b"elapsed", "index_generation", b"index_generation", "passages", b"passages", "profile_explanation", b"profile_explanation", "profile_used", b"profile_used", "vector_epoch", b"vector_epoch"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_skipped_reason", b"answer_skipped_reason", "answerability", b"answerability", "dense_coverage", b"dense_coverage", "elapsed", b"elapsed", "index_generation", b"index_generation", "passages", b"passages", "profile_explanation", b"profile_explanation", "profile_used", b"profile_used", "second_hop", b"second_hop", "vector_epoch", b"vector_epoch"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RetrieveResponse: _TypeAlias = RetrieveResponse  # noqa: Y015
+
+@_typing.final
+class SecondHop(_message.Message):
+    """SecondHop is what was asked after the first passages had been read."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUERY_FIELD_NUMBER: _builtins.int
+    INTRODUCED_TERMS_FIELD_NUMBER: _builtins.int
+    query: _builtins.str
+    """The names that were introduced, then the words of the query that the best passage left open."""
+    @_builtins.property
+    def introduced_terms(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names in the first passages that the query has not, most telling first; at most 4."""
+
+    def __init__(
+        self,
+        *,
+        query: _builtins.str = ...,
+        introduced_terms: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["introduced_terms", b"introduced_terms", "query", b"query"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SecondHop: _TypeAlias = SecondHop  # noqa: Y015
 
 @_typing.final
 class BatchRetrieveConfig(_message.Message):

@@ -1,24 +1,28 @@
 """AdminService over the wire: what the server and its queue are doing."""
 
-import re
+import base64
 import time
-from typing import Any, NoReturn, Protocol
+from collections import Counter
+from typing import Any, Protocol
 
 import grpc.aio
 
 import groundwire
+from groundwire.masking import mask_secrets
 from groundwire.queue.liveness import WorkerInfo
 from groundwire.v1 import admin_service_pb2 as pb
-from groundwire.v1 import admin_service_pb2_grpc
-from retrieval_server.errors import NotServed
+from groundwire.v1 import admin_service_pb2_grpc, error_pb2
+from retrieval_server.api.convert_answer import check_request_id
+from retrieval_server.errors import FieldError, InvalidRequest
+from retrieval_server.generation.answer_jobs import answer_job_id, request_id_of
 from retrieval_server.generation.answer_queue import QueueStats
+from retrieval_server.generation.dead_letters import DeadLetters
 from retrieval_server.settings import ServerSettings
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
-# The password of a URL, up to the last "@": an unescaped "@" or "/" in it must not show.
-_URL_PASSWORD = re.compile(r"(?<=://)([^:@/?#]*):(.*)(?=@)")
-_URL_SECRET_PARAMETER = re.compile(r"(?<=[?&])((?:password|token|secret)=)[^&#]*", re.IGNORECASE)
+_DEFAULT_PAGE_SIZE = 100
+_MAX_PAGE_SIZE = 1000
 
 
 class QueueView(Protocol):
@@ -29,6 +33,13 @@ class QueueView(Protocol):
 
     async def workers(self) -> list[WorkerInfo]:
         """Return the workers that showed a sign of life."""
+
+    async def running_counts(self) -> Counter[str]:
+        """Return how many jobs each worker holds, by worker id."""
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """The jobs that were given up."""
 
 
 class AdminServicer(admin_service_pb2_grpc.AdminServiceServicer):
@@ -54,31 +65,88 @@ class AdminServicer(admin_service_pb2_grpc.AdminServiceServicer):
             running_count=stats.running_count,
             dead_letter_count=stats.dead_letter_count,
             live_worker_count=stats.live_worker_count,
+            slot_count=stats.slot_count,
+            waiting_batch_count=stats.waiting_batch_count,
         )
 
     async def ListWorkers(self, request: pb.ListWorkersRequest, context: Context) -> pb.ListWorkersResponse:
         """Return the workers by id."""
         now_s = time.time()
+        running_counts = await self._queue.running_counts()
         response = pb.ListWorkersResponse()
         for worker in sorted(await self._queue.workers(), key=lambda worker: worker.worker_id):
-            message = response.workers.add(worker_id=worker.worker_id, model=worker.model)
+            message = response.workers.add(
+                worker_id=worker.worker_id,
+                model=worker.model,
+                slot_count=worker.slot_count,
+                running_count=running_counts[worker.worker_id],
+                version=worker.version,
+                context_tokens=worker.context_tokens,
+            )
             message.last_seen_time.FromNanoseconds(int(worker.last_seen_unix_s * 1e9))
             message.uptime.FromNanoseconds(int(max(0.0, now_s - worker.started_unix_s) * 1e9))
         return response
 
-    async def ListDeadLetters(self, request: pb.ListDeadLettersRequest, context: Context) -> NoReturn:
-        """Not served yet."""
-        raise NotServed("ListDeadLetters")
+    async def ListDeadLetters(self, request: pb.ListDeadLettersRequest, context: Context) -> pb.ListDeadLettersResponse:
+        """Return a page of the jobs that were given up, newest first."""
+        if request.page_size < 0:
+            raise InvalidRequest(FieldError("page_size", "must not be negative"))
+        size = min(request.page_size or _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE)
+        found = await self._queue.dead_letters.list_newest(size + 1, _seen(request.page_token))
+        response = pb.ListDeadLettersResponse()
+        for one in found[:size]:
+            message = response.dead_letters.add(
+                request_id=request_id_of(one.job_id),
+                reason=error_pb2.ERROR_REASON_JOB_DEAD_LETTERED,
+                crash_count=one.crash_count,
+                worker_id=one.worker_id,
+                question=one.question,
+                replayable=one.replayable,
+            )
+            message.time.FromMilliseconds(one.unix_ms)
+        if len(found) > size:
+            last = found[size - 1]
+            response.next_page_token = base64.urlsafe_b64encode(f"{last.unix_ms}:{last.job_id}".encode()).decode()
+        return response
 
-    async def ReplayDeadLetter(self, request: pb.ReplayDeadLetterRequest, context: Context) -> NoReturn:
-        """Not served yet."""
-        raise NotServed("ReplayDeadLetter")
+    async def ReplayDeadLetter(
+        self, request: pb.ReplayDeadLetterRequest, context: Context
+    ) -> pb.ReplayDeadLetterResponse:
+        """Put a job back into the queue."""
+        check_request_id(request.request_id)
+        await self._queue.dead_letters.replay(answer_job_id(request.request_id))
+        return pb.ReplayDeadLetterResponse()
 
-    async def PurgeDeadLetters(self, request: pb.PurgeDeadLettersRequest, context: Context) -> NoReturn:
-        """Not served yet."""
-        raise NotServed("PurgeDeadLetters")
+    async def PurgeDeadLetters(
+        self, request: pb.PurgeDeadLettersRequest, context: Context
+    ) -> pb.PurgeDeadLettersResponse:
+        """Remove dead letters."""
+        older_than_s: float | None = None
+        if request.HasField("older_than"):
+            older_than_s = request.older_than.seconds + request.older_than.nanos / 1e9
+            if older_than_s < 0:
+                raise InvalidRequest(FieldError("older_than", "must not be negative"))
+        if len(request.request_ids) > _MAX_PAGE_SIZE:
+            raise InvalidRequest(
+                FieldError("request_ids", f"holds {len(request.request_ids)} ids of at most {_MAX_PAGE_SIZE}"),
+                reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
+                metadata={"limit": str(_MAX_PAGE_SIZE), "actual": str(len(request.request_ids))},
+            )
+        for number, request_id in enumerate(request.request_ids):
+            check_request_id(request_id, f"request_ids[{number}]")
+        purged_count = await self._queue.dead_letters.purge(
+            older_than_s=older_than_s, job_ids=[*map(answer_job_id, request.request_ids)]
+        )
+        return pb.PurgeDeadLettersResponse(purged_count=purged_count)
 
 
-def mask_secrets(value: str) -> str:
-    """Replace the password of a URL, in its authority or its parameters, with "***"."""
-    return _URL_SECRET_PARAMETER.sub(r"\1***", _URL_PASSWORD.sub(r"\1:***", value))
+def _seen(page_token: str) -> tuple[int, str] | None:
+    """Return the time and id of the last dead letter of the page before."""
+    if not page_token:
+        return None
+    try:
+        decoded = base64.b64decode(page_token, altchars=b"-_", validate=True).decode()
+        unix_ms, _, job_id = decoded.partition(":")
+        return int(unix_ms), job_id
+    except ValueError:
+        raise InvalidRequest(FieldError("page_token", "not a token of this server")) from None

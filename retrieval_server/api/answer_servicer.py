@@ -13,7 +13,9 @@ from retrieval_server.api.convert_answer import check_request_id, event_to_pb, q
 from retrieval_server.api.in_flight import worked_on
 from retrieval_server.api.status import item_status
 from retrieval_server.errors import FieldError, GroundwireError, InternalFault, InvalidRequest
+from retrieval_server.generation.answer_model import Priority
 from retrieval_server.generation.answering import Answering
+from retrieval_server.generation.job_messages import dropped_to_pb, packed_to_pb
 from retrieval_server.settings import ServerSettings
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -29,14 +31,18 @@ class AnswerServicer(answer_service_pb2_grpc.AnswerServiceServicer):
 
     async def Answer(self, request: pb.AnswerRequest, context: Context) -> pb.AnswerResponse:
         """Return the whole answer."""
-        question = question_from_pb(request, self._settings, call_remaining_s=context.time_remaining())
+        question = question_from_pb(
+            request, self._settings, call_remaining_s=context.time_remaining(), caller=context.peer()
+        )
         return pb.AnswerResponse(result=result_to_pb(await self._answering.answer(question)))
 
     async def StreamAnswer(
         self, request: pb.StreamAnswerRequest, context: Context
     ) -> AsyncGenerator[pb.StreamAnswerResponse]:
         """Yield the events of one answer."""
-        question = question_from_pb(request, self._settings, call_remaining_s=context.time_remaining())
+        question = question_from_pb(
+            request, self._settings, call_remaining_s=context.time_remaining(), caller=context.peer()
+        )
         async with aclosing(self._answering.stream(question)) as events:
             async for event in events:
                 yield pb.StreamAnswerResponse(event=event_to_pb(event))
@@ -47,9 +53,9 @@ class AnswerServicer(answer_service_pb2_grpc.AnswerServiceServicer):
         """Yield the outcome of each question as it is there; a bad one ends nothing but itself."""
 
         async def answer(request: pb.BatchAnswerRequest) -> pb.BatchAnswerResponse:
-            return await self._batch_item(request, context.time_remaining())
+            return await self._batch_item(request, context)
 
-        in_flight = self._settings.max_batch_in_flight
+        in_flight = self._settings.max_answers_in_flight
         async with aclosing(worked_on(request_iterator, answer, in_flight)) as responses:
             async for response in responses:
                 yield response
@@ -72,25 +78,36 @@ class AnswerServicer(answer_service_pb2_grpc.AnswerServiceServicer):
 
     async def RenderPrompt(self, request: pb.RenderPromptRequest, context: Context) -> pb.RenderPromptResponse:
         """Return the prompt that would be sent to a generator."""
-        question = question_from_pb(request, self._settings, call_remaining_s=context.time_remaining())
-        packed = await self._answering.render_prompt(question)
+        question = question_from_pb(
+            request, self._settings, call_remaining_s=context.time_remaining(), caller=context.peer()
+        )
+        rendered = await self._answering.render_prompt(question)
+        segments = rendered.prompt.segments
         return pb.RenderPromptResponse(
-            segments=(pb.PromptSegment(text=segment.text, scaffold=segment.scaffold) for segment in packed.segments),
-            estimated_prompt_tokens=packed.estimated_tokens,
-            dropped_passage_indexes=packed.dropped_passage_indexes,
+            segments=(pb.PromptSegment(text=segment.text, scaffold=segment.scaffold) for segment in segments),
+            estimated_prompt_tokens=rendered.prompt.estimated_tokens,
+            dropped_passage_indexes=(one.passage_index for one in rendered.packing.dropped),
+            packed_passages=map(packed_to_pb, rendered.packing.packed),
+            dropped_passages=map(dropped_to_pb, rendered.packing.dropped),
+            standalone_question=question.retrieve.query,
         )
 
-    async def _batch_item(
-        self, request: pb.BatchAnswerRequest, call_remaining_s: float | None
-    ) -> pb.BatchAnswerResponse:
+    async def _batch_item(self, request: pb.BatchAnswerRequest, context: Context) -> pb.BatchAnswerResponse:
         response = pb.BatchAnswerResponse(item_index=request.item_index)
         try:
             question = question_from_pb(
-                request.answer, self._settings, call_remaining_s=call_remaining_s, field_prefix="answer."
+                request.answer,
+                self._settings,
+                call_remaining_s=context.time_remaining(),
+                field_prefix="answer.",
+                caller=context.peer(),
+                default_priority=Priority.BATCH,
             )
             response.result.CopyFrom(result_to_pb(await self._answering.answer(question)))
             response.status.SetInParent()
         except GroundwireError as error:
+            if error.reason == error_pb2.ERROR_REASON_SHUTTING_DOWN:
+                raise  # the whole stream ends, so that its caller sends what is unanswered to the next server
             response.status.CopyFrom(item_status(error))
         except Exception:
             _log.exception("batch item fault", item_index=request.item_index)

@@ -1,13 +1,25 @@
 """Between protobuf and the server's own nouns, checking what comes in."""
 
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from google.protobuf import duration_pb2
 
 from groundwire.v1 import error_pb2, retrieval_service_pb2
+from retrieval_server.api.convert_filter import passage_filter
 from retrieval_server.corpus.catalog import checked_name
-from retrieval_server.errors import FieldError, InvalidRequest, NotServed
-from retrieval_server.model import FusionConstants, RetrieveQuery, RetrieveResult, SkippedReason
+from retrieval_server.errors import FieldError, InvalidRequest
+from retrieval_server.model import (
+    ContentKind,
+    FusionOverrides,
+    PassageFilter,
+    Profile,
+    RetrieveQuery,
+    RetrieveResult,
+    SecondHop,
+    SkippedReason,
+)
 from retrieval_server.passage_message import passage_to_pb
 from retrieval_server.settings import ServerSettings
 
@@ -24,40 +36,57 @@ _SKIPPED_TO_PB = {
     None: retrieval_service_pb2.ANSWER_SKIPPED_REASON_UNSPECIFIED,
     SkippedReason.NO_PASSAGES: retrieval_service_pb2.ANSWER_SKIPPED_REASON_NO_PASSAGES,
     SkippedReason.LOW_RELEVANCE: retrieval_service_pb2.ANSWER_SKIPPED_REASON_LOW_RELEVANCE,
+    SkippedReason.NOT_IN_PASSAGES: retrieval_service_pb2.ANSWER_SKIPPED_REASON_NOT_IN_PASSAGES,
 }
-_NAMED_PROFILES = frozenset({retrieval_service_pb2.RETRIEVAL_PROFILE_PRECISE})
-_SERVED_PROFILES = frozenset(
-    {
-        retrieval_service_pb2.RETRIEVAL_PROFILE_UNSPECIFIED,
-        retrieval_service_pb2.RETRIEVAL_PROFILE_AUTO,
-        retrieval_service_pb2.RETRIEVAL_PROFILE_PRECISE,
-    }
-)
+_PROFILE_TO_PB = {
+    Profile.AUTO: retrieval_service_pb2.RETRIEVAL_PROFILE_AUTO,
+    Profile.PRECISE: retrieval_service_pb2.RETRIEVAL_PROFILE_PRECISE,
+    Profile.EXPLORE: retrieval_service_pb2.RETRIEVAL_PROFILE_EXPLORE,
+    Profile.SYMBOL: retrieval_service_pb2.RETRIEVAL_PROFILE_SYMBOL,
+}
+_PROFILE_FROM_PB: dict[int, Profile] = {
+    retrieval_service_pb2.RETRIEVAL_PROFILE_UNSPECIFIED: Profile.AUTO,
+    **{number: profile for profile, number in _PROFILE_TO_PB.items()},
+}
 
 
 def retrieve_query(
     request: retrieval_service_pb2.RetrieveRequest, settings: ServerSettings, field_prefix: str = ""
 ) -> RetrieveQuery:
-    """Return the checked query. Raises InvalidRequest naming the fields, NotServed for what comes later."""
-    _refuse_unserved(request, field_prefix)
+    """Return the checked query. Raises InvalidRequest naming the fields."""
     return RetrieveQuery(
         query=_checked_query(request.query, settings, f"{field_prefix}query"),
         collection=checked_name(request.collection, f"{field_prefix}collection"),
         k=_in_range(request.k if request.HasField("k") else _DEFAULT_K, 1, settings.max_k, f"{field_prefix}k"),
+        profile=_profile(request.profile, f"{field_prefix}profile"),
         fusion=_fusion(request.fusion, f"{field_prefix}fusion."),
+        filter=_filter(request, field_prefix),
         explain=request.explain,
         max_per_file=(
             _in_range(request.max_per_file, 1, _MAX_PER_FILE, f"{field_prefix}max_per_file")
             if request.HasField("max_per_file")
             else None
         ),
+        hops=_in_range(request.hops, 1, _MAX_HOPS, f"{field_prefix}hops") if request.HasField("hops") else 1,
+        balance=request.balance,
     )
 
 
-def retrieve_response(
-    result: RetrieveResult, profile: retrieval_service_pb2.RetrievalProfile.ValueType
-) -> retrieval_service_pb2.RetrieveResponse:
-    """Return the response for a result of a request that named `profile`."""
+@contextmanager
+def fields_under(field_prefix: str) -> Iterator[None]:
+    """Put a prefix before the fields that a search itself refuses: it does not know where its request stood."""
+    try:
+        yield
+    except InvalidRequest as error:
+        raise InvalidRequest(
+            *(FieldError(f"{field_prefix}{one.field}", one.description) for one in error.field_errors),
+            reason=error.reason,
+            metadata=error.metadata,
+        ) from error
+
+
+def retrieve_response(result: RetrieveResult) -> retrieval_service_pb2.RetrieveResponse:
+    """Return the response for a result."""
     elapsed = duration_pb2.Duration()
     elapsed.FromMicroseconds(round(result.elapsed_s * 1e6))
     return retrieval_service_pb2.RetrieveResponse(
@@ -67,9 +96,10 @@ def retrieve_response(
         dense_coverage=result.dense_coverage,
         answerability=result.answerability,
         answer_skipped_reason=skipped_reason_to_pb(result.skipped_reason),
-        profile_used=retrieval_service_pb2.RETRIEVAL_PROFILE_PRECISE,
-        profile_explanation="" if profile in _NAMED_PROFILES else "the only profile that this version serves",
+        profile_used=_PROFILE_TO_PB[result.profile_used],
+        profile_explanation=result.profile_explanation,
         elapsed=elapsed,
+        second_hop=_second_hop_to_pb(result.second_hop),
     )
 
 
@@ -91,29 +121,47 @@ def _checked_query(query: str, settings: ServerSettings, field: str) -> str:
     return query
 
 
-def _fusion(overrides: retrieval_service_pb2.FusionOverrides, prefix: str) -> FusionConstants:
-    defaults = FusionConstants()
-    fusion = FusionConstants(
-        lexical_weight=_weight(overrides, "lexical_weight", defaults.lexical_weight, prefix),
-        dense_weight=_weight(overrides, "dense_weight", defaults.dense_weight, prefix),
+def _profile(number: int, field: str) -> Profile:
+    profile = _PROFILE_FROM_PB.get(number)
+    if profile is None:
+        raise InvalidRequest(FieldError(field, f"{number} is no profile"))
+    return profile
+
+
+def _filter(request: retrieval_service_pb2.RetrieveRequest, field_prefix: str) -> PassageFilter:
+    wanted = passage_filter(request.filter, f"{field_prefix}filter")
+    sides = {kind is ContentKind.CODE for kind in wanted.kinds}
+    if request.balance and len(sides) == 1:
+        problem = "there is nothing to balance: filter.kinds leaves one side only"
+        raise InvalidRequest(FieldError(f"{field_prefix}balance", problem))
+    return wanted
+
+
+def _fusion(overrides: retrieval_service_pb2.FusionOverrides, prefix: str) -> FusionOverrides:
+    fusion = FusionOverrides(
+        lexical_weight=_weight(overrides, "lexical_weight", prefix),
+        dense_weight=_weight(overrides, "dense_weight", prefix),
+        expanded_weight=_weight(overrides, "expanded_weight", prefix),
         rank_constant=(
             _in_range(overrides.rank_constant, 1, _MAX_RANK_CONSTANT, f"{prefix}rank_constant")
             if overrides.HasField("rank_constant")
-            else defaults.rank_constant
+            else None
         ),
         pool_count=(
             _in_range(overrides.pool_count, 1, _MAX_POOL_COUNT, f"{prefix}pool_count")
             if overrides.HasField("pool_count")
-            else defaults.pool_count
+            else None
         ),
     )
     if fusion.lexical_weight == 0 and fusion.dense_weight == 0:
-        raise InvalidRequest(FieldError(f"{prefix}lexical_weight", "not both weights may be 0"))
+        raise InvalidRequest(FieldError(f"{prefix}lexical_weight", "must not be 0 when dense_weight is 0 too"))
     return fusion
 
 
-def _weight(overrides: retrieval_service_pb2.FusionOverrides, name: str, default: float, prefix: str) -> float:
-    value: float = getattr(overrides, name) if overrides.HasField(name) else default  # type: ignore[arg-type]
+def _weight(overrides: retrieval_service_pb2.FusionOverrides, name: str, prefix: str) -> float | None:
+    if not overrides.HasField(name):  # type: ignore[arg-type]
+        return None
+    value: float = getattr(overrides, name)
     if not 0 <= value <= _MAX_WEIGHT:  # NaN too
         raise InvalidRequest(FieldError(prefix + name, f"{value} is not within 0 to {_MAX_WEIGHT:g}"))
     return value
@@ -125,16 +173,7 @@ def _in_range(value: int, lowest: int, highest: int, field: str) -> int:
     return value
 
 
-def _refuse_unserved(request: retrieval_service_pb2.RetrieveRequest, field_prefix: str) -> None:
-    if request.profile not in retrieval_service_pb2.RetrievalProfile.values():
-        raise InvalidRequest(FieldError(f"{field_prefix}profile", f"{request.profile} is no profile"))
-    if request.profile not in _SERVED_PROFILES:
-        raise NotServed("the profile")
-    if request.HasField("filter") and request.filter.ByteSize():
-        raise NotServed("filter")
-    if request.HasField("hops") and not 1 <= request.hops <= _MAX_HOPS:
-        raise InvalidRequest(FieldError(f"{field_prefix}hops", f"{request.hops} is not within 1 to {_MAX_HOPS}"))
-    if request.HasField("hops") and request.hops != 1:
-        raise NotServed("hops other than 1")
-    if request.balance:
-        raise NotServed("balance")
+def _second_hop_to_pb(asked: SecondHop | None) -> retrieval_service_pb2.SecondHop | None:
+    if asked is None:
+        return None
+    return retrieval_service_pb2.SecondHop(query=asked.query, introduced_terms=asked.introduced_terms)

@@ -3,12 +3,15 @@
 import hashlib
 import re
 import uuid
+from dataclasses import replace
 
-from groundwire.v1 import answer_pb2, answer_service_pb2, error_pb2, retrieval_service_pb2
+from groundwire.v1 import answer_pb2, answer_service_pb2, error_pb2
 from retrieval_server.api.convert import retrieve_query, skipped_reason_to_pb
+from retrieval_server.api.convert_packing import history_from_pb, packing_options
 from retrieval_server.api.status import item_status
 from retrieval_server.errors import FieldError, InvalidRequest, NotServed
 from retrieval_server.generation.answer_model import (
+    DEFAULT_MIN_SUPPORTED,
     AnswerMode,
     AnswerOptions,
     AnswerState,
@@ -18,11 +21,14 @@ from retrieval_server.generation.answer_model import (
     Fallback,
     Generator,
     OnDisconnect,
+    Priority,
     Question,
     Restarted,
     Result,
     Retrieved,
 )
+from retrieval_server.generation.conversation import standalone_question
+from retrieval_server.generation.job_messages import dropped_to_pb, packed_to_pb
 from retrieval_server.passage_message import passage_to_pb
 from retrieval_server.settings import ServerSettings
 
@@ -52,6 +58,10 @@ _DISCONNECT_POLICIES = {
     answer_pb2.DISCONNECT_POLICY_CANCEL: OnDisconnect.CANCEL,
     answer_pb2.DISCONNECT_POLICY_KEEP: OnDisconnect.KEEP,
 }
+_PRIORITIES = {
+    answer_pb2.ANSWER_PRIORITY_INTERACTIVE: Priority.INTERACTIVE,
+    answer_pb2.ANSWER_PRIORITY_BATCH: Priority.BATCH,
+}
 _MODES_OUT = {
     AnswerMode.STUFF: answer_pb2.ANSWER_MODE_STUFF,
     AnswerMode.EXTRACTIVE: answer_pb2.ANSWER_MODE_EXTRACTIVE,
@@ -73,6 +83,8 @@ def question_from_pb(
     *,
     call_remaining_s: float | None,
     field_prefix: str = "",
+    caller: str = "",
+    default_priority: Priority = Priority.INTERACTIVE,
 ) -> Question:
     """Check a request to answer; raises InvalidRequest with every wrong option, or NotServed.
 
@@ -81,13 +93,16 @@ def question_from_pb(
     request_id = "" if isinstance(request, answer_service_pb2.RenderPromptRequest) else request.request_id
     if request_id:
         check_request_id(request_id, f"{field_prefix}request_id")
-    options = _options(request.options, settings, call_remaining_s, f"{field_prefix}options.")
+    options = _options(request.options, settings, call_remaining_s, f"{field_prefix}options.", default_priority)
+    retrieve = retrieve_query(request.retrieve, settings, f"{field_prefix}retrieve.")
+    turns = history_from_pb(request.history, settings, f"{field_prefix}history")
     return Question(
-        retrieve=retrieve_query(request.retrieve, settings, f"{field_prefix}retrieve."),
+        retrieve=replace(retrieve, query=standalone_question(retrieve.query, turns)) if turns else retrieve,
         options=options,
         request_id=request_id or uuid.uuid4().hex,
-        request_hash=_request_hash(request.retrieve, request.options),
+        request_hash=_request_hash(request),
         id_is_callers=bool(request_id),
+        caller=caller,
     )
 
 
@@ -136,7 +151,12 @@ def result_to_pb(result: Result) -> answer_pb2.AnswerResult:
         attempt_count=result.attempt_count,
         answer_skipped_reason=skipped_reason_to_pb(result.skipped_reason),
         status=error_pb2.ItemStatus() if result.error is None else item_status(result.error),
+        standalone_question=result.question,
+        missing_words=result.missing_words,
     )
+    if result.packing is not None:
+        message.packed_passages.extend(map(packed_to_pb, result.packing.packed))
+        message.dropped_passages.extend(map(dropped_to_pb, result.packing.dropped))
     if result.generator is not None:
         message.generator.CopyFrom(_generator_to_pb(result.generator))
     return message
@@ -162,6 +182,7 @@ def _generator_to_pb(generator: Generator) -> answer_pb2.GeneratorInfo:
         prompt_tokens=generator.prompt_tokens,
         completion_tokens=generator.completion_tokens,
         dropped_passage_indexes=generator.dropped_passage_indexes,
+        from_cache=generator.from_cache,
     )
 
 
@@ -170,18 +191,25 @@ def _options(
     settings: ServerSettings,
     call_remaining_s: float | None,
     prefix: str,
+    default_priority: Priority,
 ) -> AnswerOptions:
     if options.mode in _LATER_MODES:
         raise NotServed(_LATER_MODES[options.mode])
-    if options.closed_book:
-        raise NotServed("closed_book")
     wrong: list[FieldError] = []
+    if options.closed_book and options.mode == answer_pb2.ANSWER_MODE_EXTRACTIVE:
+        wrong.append(FieldError(f"{prefix}closed_book", "cannot be had with mode EXTRACTIVE, which reads the corpus"))
+    min_supported = DEFAULT_MIN_SUPPORTED
+    if options.HasField("min_supported_share"):
+        min_supported = options.min_supported_share
+        if not 0 <= min_supported <= 1:
+            wrong.append(FieldError(f"{prefix}min_supported_share", f"must be 0 to 1, not {min_supported:g}"))
     wrong.extend(
         FieldError(prefix + name, f"{value} is not a value of {enum.DESCRIPTOR.name}")
         for name, value, enum, known in (
             ("mode", options.mode, answer_pb2.AnswerMode, _MODES),
             ("fallback", options.fallback, answer_pb2.AnswerFallback, _FALLBACKS),
             ("on_disconnect", options.on_disconnect, answer_pb2.DisconnectPolicy, _DISCONNECT_POLICIES),
+            ("priority", options.priority, answer_pb2.AnswerPriority, {*_PRIORITIES, 0}),
         )
         if value not in known
     )
@@ -212,6 +240,7 @@ def _options(
         if not 0 < timeout_s <= settings.max_answer_timeout_s:
             description = f"must be above 0 and at most {settings.max_answer_timeout_s:g} s, not {timeout_s:g} s"
             wrong.append(FieldError(f"{prefix}timeout", description))
+    packing = packing_options(options.packing, settings, f"{prefix}packing.", wrong)
     if wrong:
         raise InvalidRequest(*wrong)
     return AnswerOptions(
@@ -222,9 +251,21 @@ def _options(
         max_prompt_tokens=prompt_tokens,
         answer_anyway=options.answer_anyway,
         timeout_s=timeout_s,
+        closed_book=options.closed_book,
+        min_supported=min_supported,
+        packing=packing,
+        copy_bonus=settings.copy_bonus,
+        priority=_PRIORITIES.get(options.priority, default_priority),
+        generate_anew=options.generate_anew,
     )
 
 
-def _request_hash(retrieve: retrieval_service_pb2.RetrieveRequest, options: answer_service_pb2.AnswerOptions) -> bytes:
-    asked = answer_service_pb2.AnswerRequest(retrieve=retrieve, options=options)
+def _request_hash(
+    request: answer_service_pb2.AnswerRequest
+    | answer_service_pb2.StreamAnswerRequest
+    | answer_service_pb2.RenderPromptRequest,
+) -> bytes:
+    asked = answer_service_pb2.AnswerRequest(
+        retrieve=request.retrieve, options=request.options, history=request.history
+    )
     return hashlib.sha256(asked.SerializeToString(deterministic=True)).digest()

@@ -1,5 +1,7 @@
 """Responses that would not fit into a message: gRPC would only say that something was too large."""
 
+from collections.abc import Sequence
+
 from google.protobuf.message import Message
 
 from groundwire.v1 import error_pb2
@@ -8,6 +10,8 @@ from retrieval_server.settings import ServerSettings
 
 # What a batch or an answer wraps around a response.
 _ENVELOPE_BYTES = 1024
+# Tag and length of one message within another.
+_PART_OVERHEAD_BYTES = 8
 
 
 def check_message_size(response: Message, settings: ServerSettings, field: str, remedy: str) -> None:
@@ -19,3 +23,13 @@ def check_message_size(response: Message, settings: ServerSettings, field: str, 
             reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
             metadata={"limit": str(limit_bytes), "actual": str(size_bytes)},
         )
+
+
+def fitting_count(messages: Sequence[Message], settings: ServerSettings) -> int:
+    """Return how many of the messages, from the first on, one response can hold: at least one if there is any."""
+    room_bytes = settings.max_message_bytes - _ENVELOPE_BYTES
+    for count, message in enumerate(messages):
+        room_bytes -= message.ByteSize() + _PART_OVERHEAD_BYTES
+        if room_bytes < 0 and count:
+            return count
+    return len(messages)

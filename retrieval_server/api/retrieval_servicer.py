@@ -8,7 +8,7 @@ import grpc
 import structlog
 
 from groundwire.v1 import error_pb2, retrieval_service_pb2, retrieval_service_pb2_grpc
-from retrieval_server.api.convert import retrieve_query, retrieve_response
+from retrieval_server.api.convert import fields_under, retrieve_query, retrieve_response
 from retrieval_server.api.in_flight import worked_on
 from retrieval_server.api.message_size import check_message_size
 from retrieval_server.api.status import item_status
@@ -49,7 +49,8 @@ class RetrievalServicer(retrieval_service_pb2_grpc.RetrievalServiceServicer):
         self, request: retrieval_service_pb2.RetrieveRequest, field_prefix: str
     ) -> retrieval_service_pb2.RetrieveResponse:
         query = retrieve_query(request, self._settings, field_prefix)
-        response = retrieve_response(await self._searching.retrieve(query), request.profile)
+        with fields_under(field_prefix):
+            response = retrieve_response(await self._searching.retrieve(query))
         check_message_size(response, self._settings, f"{field_prefix}k", "ask for fewer passages")
         return response
 

@@ -32,6 +32,7 @@ _CODE_BY_REASON = {
     error_pb2.ERROR_REASON_MALFORMED_MESSAGE: grpc.StatusCode.INVALID_ARGUMENT,
     error_pb2.ERROR_REASON_STORAGE_FAILED: grpc.StatusCode.INTERNAL,
     error_pb2.ERROR_REASON_OUTCOME_UNKNOWN: grpc.StatusCode.UNKNOWN,
+    error_pb2.ERROR_REASON_ETAG_MISMATCH: grpc.StatusCode.ABORTED,
 }
 
 
@@ -76,9 +77,12 @@ def trailers(error: errors.GroundwireError) -> tuple[tuple[str, bytes], ...]:
 def item_status(error: errors.GroundwireError) -> error_pb2.ItemStatus:
     """Return the status of one item of a batch or stream."""
     field_errors = error.field_errors if isinstance(error, errors.InvalidRequest) else ()
-    return error_pb2.ItemStatus(
+    status = error_pb2.ItemStatus(
         code=status_code(error).value[0],
         reason=error.reason,
         message=error.message,
         field_violations=[error_pb2.FieldViolation(field=e.field, description=e.description) for e in field_errors],
     )
+    if isinstance(error, errors.Overloaded | errors.Unavailable):
+        status.retry_delay.FromMilliseconds(math.ceil(error.retry_after_s * 1000))
+    return status

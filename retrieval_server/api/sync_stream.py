@@ -30,6 +30,15 @@ Request = corpus_service_pb2.SyncDocumentsRequest
 Response = corpus_service_pb2.SyncDocumentsResponse
 
 
+def checked_chunk_chars(max_chunk_chars: int, field: str) -> int:
+    """Return a chunk size. Raises InvalidRequest naming `field`."""
+    if not _MIN_CHUNK_CHARS <= max_chunk_chars <= _MAX_CHUNK_CHARS:
+        raise InvalidRequest(
+            FieldError(field, f"{max_chunk_chars} is not within {_MIN_CHUNK_CHARS} to {_MAX_CHUNK_CHARS}")
+        )
+    return max_chunk_chars
+
+
 class SyncStream:
     """One call of SyncDocuments."""
 
@@ -83,15 +92,8 @@ class SyncStream:
 
     async def _opened(self, begin: sync_pb2.SyncBegin) -> OpenCollection:
         name = checked_name(begin.collection, "begin.collection")
-        if begin.HasField("max_chunk_size_chars") and not (
-            _MIN_CHUNK_CHARS <= begin.max_chunk_size_chars <= _MAX_CHUNK_CHARS
-        ):
-            raise InvalidRequest(
-                FieldError(
-                    "begin.max_chunk_size_chars",
-                    f"{begin.max_chunk_size_chars} is not within {_MIN_CHUNK_CHARS} to {_MAX_CHUNK_CHARS}",
-                )
-            )
+        if begin.HasField("max_chunk_size_chars"):
+            checked_chunk_chars(begin.max_chunk_size_chars, "begin.max_chunk_size_chars")
         if not 1 <= len(begin.source.encode()) <= _MAX_SOURCE_BYTES:
             raise InvalidRequest(FieldError("begin.source", f"1 to {_MAX_SOURCE_BYTES} bytes"))
         if len(begin.display_prefix.encode()) > _MAX_SOURCE_BYTES:

@@ -4,75 +4,43 @@ A change is committed to SQLite first and is then the truth; the lexical index f
 Whatever lags when a collection is opened is brought up from SQLite, so a process may die between any two steps.
 """
 
-import json
-import os
-import shutil
 import sqlite3
-import stat
-import threading
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from groundwire.v1 import error_pb2
-from retrieval_server.corpus.reader import CorpusReader
-from retrieval_server.corpus.store import ChunkToEmbed, CorpusStore, EmbeddedWindows, SourceChange
-from retrieval_server.engine.analyser import ANALYSER_VERSION
-from retrieval_server.engine.chunkers import CHUNKER_VERSION, DEFAULT_MAX_CHUNK_CHARS
-from retrieval_server.engine.dense import DenseView
-from retrieval_server.engine.lexical import LexicalIndex, LexicalView
-from retrieval_server.engine.retriever import Place
+from retrieval_server.corpus.changes import ChunkToEmbed, CommittedChange, EmbeddedWindows, Removal, SourceChange
+from retrieval_server.corpus.collection_settings import CollectionSettings, settings_of
+from retrieval_server.corpus.commit_steps import CommitStep, passed
+from retrieval_server.corpus.dense_manifest import VectorsOf
+from retrieval_server.corpus.dense_segments import DenseSegments
+from retrieval_server.corpus.dense_upkeep import Adopt, Step, next_step
+from retrieval_server.corpus.held_views import HeldViews
+from retrieval_server.corpus.integrity import check_database_is_there, check_nothing_was_lost
+from retrieval_server.corpus.known_terms import KnownTerms
+from retrieval_server.corpus.layout import COLUMNS, DATABASE, DENSE
+from retrieval_server.corpus.lexical_follower import LexicalFollower
+from retrieval_server.corpus.living_chunks import LivingChunks
+from retrieval_server.corpus.reader import CorpusReader, MisshapenVectors
+from retrieval_server.corpus.request_log import RequestClaim
+from retrieval_server.corpus.snapshots import frozen_database, link_lexical
+from retrieval_server.corpus.store import Answered, CorpusStore
+from retrieval_server.corpus.synonym_text import synonyms_from_text, synonyms_to_text
+from retrieval_server.corpus.view import CollectionView
+from retrieval_server.engine.chunkers import CHUNKER_VERSION
+from retrieval_server.engine.synonyms import SynonymTable
 from retrieval_server.engine.windows import WINDOWS_VERSION
-from retrieval_server.errors import FailedPrecondition, GroundwireError
-from retrieval_server.model import Passage
+from retrieval_server.errors import GroundwireError
+from retrieval_server.model import PassageFilter
 
-_DATABASE = "corpus.sqlite"
-_LEXICAL = "lexical"
-_LEXICAL_STATE = "lexical.json"
-_MAX_KNOWN_PLACES = 100_000
 # Up to this size an index built afresh costs a few seconds, off the request path.
 _ALWAYS_COMPACTED_CHUNKS = 50_000
 _COMPACTED_DEAD_SHARE = 0.05
-
-
-@dataclass(frozen=True)
-class CollectionView:
-    """What a search sees: immutable, as of one generation; satisfies engine.retriever.IndexView."""
-
-    generation: int
-    vector_epoch: int
-    chunk_count: int
-    embeddable_chunk_count: int
-    embedded_chunk_count: int
-    max_chunk_chars: int
-    lexical: LexicalView
-    dense: DenseView | None
-    reader: CorpusReader
-    known_places: dict[int, Place] = field(default_factory=dict)
-
-    @property
-    def dense_coverage(self) -> float:
-        """Embeddable chunks that have their vectors, 0 to 1; 1 when there are none to embed."""
-        return self.embedded_chunk_count / self.embeddable_chunk_count if self.embeddable_chunk_count else 1.0
-
-    def places(self, chunk_ids: Sequence[int]) -> Mapping[int, Place]:
-        """Return where each chunk stands; what was asked for once is remembered for as long as the view is current."""
-        remembered = ((chunk_id, self.known_places.get(chunk_id)) for chunk_id in chunk_ids)
-        found = {chunk_id: place for chunk_id, place in remembered if place is not None}
-        read = self.reader.places([chunk_id for chunk_id in chunk_ids if chunk_id not in found])
-        if len(self.known_places) > _MAX_KNOWN_PLACES:
-            self.known_places.clear()
-        self.known_places.update(read)
-        return {**found, **read}
-
-    def passages(self, chunk_ids: Sequence[int]) -> Mapping[int, Passage]:
-        """Return each chunk as an unscored passage."""
-        return self.reader.passages(chunk_ids)
 
 
 class Collection:
@@ -82,33 +50,29 @@ class Collection:
         self.name = name
         self.directory = directory
         self._is_closed = False
-        self._dimension = vector_dimension
         directory.mkdir(parents=True, exist_ok=True)
-        self._store = CorpusStore(directory / _DATABASE)
-        self._create_time_unix_ms = self._store.create_time_unix_ms()
+        check_database_is_there(directory)
+        self._store = CorpusStore(directory / DATABASE)
+        self.create_time_unix_ms = self._store.create_time_unix_ms()
         self._stale_chunk_count = self._store.dead_chunk_count
-        self.reader = CorpusReader(directory / _DATABASE)
-        self._check_versions(encoder_fingerprint)
-        self._lexical = self._open_lexical()
-        self._views_lock = threading.Lock()
-        self._held_generations: Counter[int] = Counter()
-        self._lexical_generation = self._stored_lexical_generation()
-        if self._lexical_generation != self._store.generation:
+        self.reader = CorpusReader(directory / DATABASE)
+        self._check_encoder(encoder_fingerprint)
+        self._lexical = LexicalFollower(directory)
+        check_nothing_was_lost(self._lexical.generation, self._store.generation)
+        self._held = HeldViews()
+        self._known_terms = KnownTerms()
+        if self._lexical.generation != self._store.generation:
             self._rebuild_lexical()
+        self._dense = None if vector_dimension is None else self._open_dense(vector_dimension)
+        self._outdated_document_count = self.reader.outdated_document_count()
+        self._living = LivingChunks(self.reader, directory / COLUMNS, self._store.generation)
         view = self._current(vector_epoch=int(self._store.meta("vector_epoch") or 0))
-        self._view = replace(view, dense=self._dense_of(view))
+        self._living.store_columns()
+        self._view = self._with_vectors(view)
 
-    @contextmanager
-    def view(self) -> Iterator[CollectionView]:
-        """Hold the current view; the rows that it can see stay until it is let go."""
-        with self._views_lock:
-            view = self._view
-            self._held_generations[view.generation] += 1
-        try:
-            yield view
-        finally:
-            with self._views_lock:
-                self._held_generations[view.generation] -= 1
+    def view(self) -> AbstractContextManager[CollectionView]:
+        """Hold the current view; what it can see stays until it is let go. Raises Retired once this is closed."""
+        return self._held.hold(lambda: self._view)
 
     @property
     def current_view(self) -> CollectionView:
@@ -116,36 +80,85 @@ class Collection:
         return self._view
 
     @property
-    def create_time_unix_ms(self) -> int:
-        """When the collection was made."""
-        return self._create_time_unix_ms
+    def problem(self) -> str:
+        """What ought to be done about it; "" when all is well."""
+        count = self._outdated_document_count
+        remedy = f"`client rebuild --collection {self.name}` brings them up to date"
+        return f"{count:,} documents were split into passages by another version; {remedy}" if count else ""
 
     @property
     def stale_chunk_count(self) -> int:
         """Deleted chunks that still weigh on BM25's statistics until the lexical index is built afresh."""
         return self._stale_chunk_count
 
-    def apply(self, change: SourceChange) -> int:
-        """Commit `change` and make it visible; return its generation.
+    def apply(self, change: SourceChange | Removal) -> int:
+        """Commit `change` and make it visible; return its generation. Raises what `apply_answered` does."""
+        return self._apply(change, None)[0].generation
+
+    def apply_answered(self, change: SourceChange | Removal, answered: Answered) -> bytes:
+        """Commit `change`, make it visible and return its response.
 
         Raises GroundwireError OUTCOME_UNKNOWN when it is durable but could not be made visible: repeating it is safe,
-        and `catch_up` makes it visible.
+        and `catch_up` makes it visible. ETAG_MISMATCH when another version is there than the change expects.
         """
-        committed = self._store.commit(change)
+        # Asked here, too: an equal request may have been carried out while this one was prepared.
+        earlier = self.earlier_response(answered.claim) if answered.claim is not None else None
+        return self._apply(change, answered)[1] if earlier is None else earlier
+
+    def earlier_response(self, claim: RequestClaim) -> bytes | None:
+        """Return the response to a request that was carried out before, once what it did is visible."""
+        response = self._store.earlier_response(claim)
+        if response is not None:
+            self.catch_up()
+        return response
+
+    def remove_matching(self, wanted: PassageFilter, answered: Answered) -> bytes:
+        """Remove the documents that a filter means, in one commit, as `apply_answered`."""
+        if answered.claim is not None and (earlier := self.earlier_response(answered.claim)) is not None:
+            return earlier
+        found = self.reader.documents_matching(wanted)
+        return self.apply_answered(Removal([document.document_id for document in found]), answered)
+
+    def _apply(self, change: SourceChange | Removal, answered: Answered | None) -> tuple[CommittedChange, bytes]:
+        committed, response = self._store.commit(change, answered)
         try:
             self._stale_chunk_count = self._store.dead_chunk_count
-            if self._lexical_generation == committed.generation - 1:
-                self._lexical.replace(committed.dead_document_rows, committed.added_entries)
-                self._record_lexical(committed.generation)
-            else:
+            if not self._lexical.follow(committed):
                 self._rebuild_lexical()
-            self._publish(self._current(self._view.vector_epoch))
+            self._publish(self._current(self._view.vector_epoch, None if committed.is_moved else committed))
+            passed(CommitStep.PUBLISHED)
         except (OSError, ValueError, sqlite3.Error, GroundwireError) as error:
             raise GroundwireError(
                 error_pb2.ERROR_REASON_OUTCOME_UNKNOWN,
                 f"the change is stored but not yet searchable ({error}); the server goes on trying, repeating is safe",
             ) from error
-        return committed.generation
+        return committed, response
+
+    def rebuild_documents(self, change: SourceChange, kept_rows: Sequence[int]) -> None:
+        """Commit documents that were parsed anew; the chunks of those that cannot be are accepted as they are."""
+        if change.documents:
+            self.apply(change)
+        if kept_rows:
+            self._store.accept_chunks(kept_rows, CHUNKER_VERSION)
+        self._outdated_document_count = self.reader.outdated_document_count()
+
+    def freeze(self, target: Path) -> tuple[int, sqlite3.Connection]:
+        """Link the lexical index into `target`; return the generation and a connection that sees just that."""
+        self.catch_up()
+        link_lexical(self.directory, target)
+        return self._store.generation, frozen_database(self.directory / DATABASE)
+
+    def put_synonyms(self, table: SynonymTable) -> None:
+        """Replace the synonym table; searches use it at once."""
+        self._store.set_meta(synonyms=synonyms_to_text(table))
+        self._view = replace(self._view, synonyms=table)
+
+    def configure(self, settings: CollectionSettings) -> None:
+        """Set how a collection that is still empty is to work."""
+        self._store.set_meta(**settings.to_meta())
+        if self._dense is not None:
+            self._dense = self._open_dense(self._dense.dimension)
+        self._publish(replace(self._view, settings=settings))
 
     def is_behind(self) -> bool:
         """Tell whether searches do not see the last committed change, since its indexing failed."""
@@ -174,8 +187,8 @@ class Collection:
 
     def store_vectors(self, windows_by_chunk: Mapping[int, EmbeddedWindows]) -> None:
         """Make vectors durable; searches see all of them once no chunk lacks its own."""
-        self._store.put_vectors(windows_by_chunk)
-        self._publish(replace(self._view, embedded_chunk_count=self.reader.chunk_counts()[2]))
+        self._living.count_embedded(self._store.put_vectors(windows_by_chunk))
+        self._publish(replace(self._view, embedded_chunk_count=self._living.counts.embedded_count))
 
     def needs_compaction(self) -> bool:
         """Tell whether deleted chunks still weigh on BM25's statistics and are worth an index built afresh."""
@@ -184,112 +197,88 @@ class Collection:
 
     def compact(self) -> None:
         """Build the lexical index afresh in one commit, so that one reached by edits equals a fresh one."""
-        self._lexical.rebuild(self._store.lexical_entries())
+        self._lexical.refresh(self._store.lexical_entries())
         self._view = replace(self._view, lexical=self._lexical.view())
-        with self._views_lock:
-            self._held_generations = +self._held_generations
-            oldest = min(self._held_generations, default=self._view.generation)
-        self._store.purge_dead(oldest)
+        self._store.purge_dead(self._held.oldest(default=self._view.generation))
         self._stale_chunk_count = 0
 
-    def disk_bytes(self) -> int:
-        """Return the bytes that the collection takes on disk."""
-        return sum(map(_size_bytes, self.directory.rglob("*")))
+    def vector_step(self) -> Step | None:
+        """Return what is worth doing to the vector segments; `corpus.vector_upkeep` carries it out."""
+        if self._is_closed or self._dense is None or self._view.dense is None:
+            return None
+        return next_step(self._dense, self._view.table.chunk_ids, self._view.generation, self.view)
+
+    def adopt_vectors(self, adopt: Adopt) -> None:
+        """Finish such a step; searches see what came of it."""
+        if not self._is_closed and adopt():
+            self._publish(self._view)
+
+    @property
+    def is_closed(self) -> bool:
+        """Tell whether the files are released, or about to be."""
+        return self._is_closed
 
     def close(self) -> None:
-        """Release the files; a second time does nothing."""
+        """Release the files once nobody reads them; a second time does nothing."""
         if self._is_closed:
             return
         self._is_closed = True
+        self._held.retire()
+        self._living.store_columns()
         self._lexical.close()
         self.reader.close()
         self._store.close()
 
-    def _current(self, vector_epoch: int) -> CollectionView:
-        chunks, embeddable, embedded = self.reader.chunk_counts()
+    def _current(self, vector_epoch: int, only_change: CommittedChange | None = None) -> CollectionView:
+        """Return a view of what is stored; `only_change` is what alone differs from the last view, if that is known."""
+        generation = self._store.generation
+        self._living.follow(generation, only_change)
+        counts = self._living.counts
         return CollectionView(
-            generation=self._store.generation,
+            generation=generation,
             vector_epoch=vector_epoch,
-            chunk_count=chunks,
-            embeddable_chunk_count=embeddable,
-            embedded_chunk_count=embedded,
-            max_chunk_chars=int(self._store.meta("max_chunk_chars") or DEFAULT_MAX_CHUNK_CHARS),
+            chunk_count=counts.chunk_count,
+            embeddable_chunk_count=counts.embeddable_count,
+            embedded_chunk_count=counts.embedded_count,
+            settings=settings_of(self._store.meta),
             lexical=self._lexical.view(),
             dense=None,
+            table=self._living.table,
             reader=self.reader,
+            known_terms=self._known_terms,
+            synonyms=synonyms_from_text(self._store.meta("synonyms")),
         )
 
     def _publish(self, view: CollectionView) -> None:
         """Let searches see a view, with its vectors: full coverage is never seen before the vectors themselves."""
-        dense = self._dense_of(view)
-        if dense is not None:
-            view = replace(view, vector_epoch=view.vector_epoch + 1, dense=dense)
+        view = self._with_vectors(view)
+        if view.dense is not None:
+            view = replace(view, vector_epoch=view.vector_epoch + 1)
             self._store.set_meta(vector_epoch=str(view.vector_epoch))
         self._view = view
 
-    def _dense_of(self, view: CollectionView) -> DenseView | None:
-        """Return the vectors of a view that lacks none."""
-        if self._dimension is None or view.dense_coverage < 1:
-            return None
-        return self.reader.dense_view(self._dimension)
-
-    def _open_lexical(self) -> LexicalIndex:
+    def _with_vectors(self, view: CollectionView) -> CollectionView:
+        """Return a view with its vectors, if it lacks none."""
+        if self._dense is None or view.dense_coverage < 1:
+            return replace(view, dense=None)
         try:
-            return LexicalIndex(self.directory / _LEXICAL)
-        except ValueError:
-            # Derived data: what cannot be opened is made again from the store.
-            shutil.rmtree(self.directory / _LEXICAL, ignore_errors=True)
-            (self.directory / _LEXICAL_STATE).unlink(missing_ok=True)
-            return LexicalIndex(self.directory / _LEXICAL)
+            return replace(view, dense=self._dense.view(view.table.chunk_ids, view.generation))
+        except MisshapenVectors:
+            # Counted anew, the view lacks them, and they are computed again.
+            self._store.forget_misshapen_vectors(self._dense.dimension)
+            return self._current(view.vector_epoch)
+
+    def _open_dense(self, dimension: int) -> DenseSegments:
+        similarity = settings_of(self._store.meta).similarity
+        vectors_of = VectorsOf(self._store.meta("vectors_of") or "", dimension, similarity.value)
+        return DenseSegments(self.directory / DENSE, vectors_of, self.reader, self._store.generation)
 
     def _rebuild_lexical(self) -> None:
-        generation = self._store.generation
-        self._lexical.rebuild(self._store.lexical_entries())
-        self._record_lexical(generation)
+        self._lexical.rebuild(self._store.generation, self._store.lexical_entries())
 
-    def _stored_lexical_generation(self) -> int | None:
-        """Return the generation that the lexical index reflects, None when it is not known or another analyser's."""
-        state = self._lexical_state()
-        return state["generation"] if state and state.get("analyser_version") == ANALYSER_VERSION else None
-
-    def _lexical_state(self) -> dict[str, int] | None:
-        try:
-            state = json.loads((self.directory / _LEXICAL_STATE).read_text())
-        except (OSError, ValueError):
-            return None
-        return state if isinstance(state, dict) else None
-
-    def _record_lexical(self, generation: int) -> None:
-        """Write which generation the lexical index reflects: after its commit, whole or not at all."""
-        path = self.directory / _LEXICAL_STATE
-        temporary = path.with_suffix(".tmp")
-        with temporary.open("w") as file:
-            json.dump({"generation": generation, "analyser_version": ANALYSER_VERSION}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        self._lexical_generation = generation
-
-    def _check_versions(self, encoder_fingerprint: str) -> None:
-        chunker = self._store.meta("chunker_version")
-        if chunker is None:
-            self._store.set_meta(chunker_version=str(CHUNKER_VERSION))
-        elif chunker != str(CHUNKER_VERSION):
-            raise FailedPrecondition(
-                error_pb2.ERROR_REASON_INDEX_MISMATCH,
-                f"collection {self.name} was chunked by version {chunker}, this server has {CHUNKER_VERSION}: "
-                f"remove {self.directory} and run `client index` again",
-            )
+    def _check_encoder(self, encoder_fingerprint: str) -> None:
         vectors_of = f"{encoder_fingerprint}/{WINDOWS_VERSION}"
         if encoder_fingerprint and self._store.meta("vectors_of") != vectors_of:
             # Vectors of two encoders must never meet; texts are all here, so they are computed again.
             self._store.forget_vectors()
             self._store.set_meta(vectors_of=vectors_of)
-
-
-def _size_bytes(path: Path) -> int:
-    try:
-        status = path.stat()
-    except FileNotFoundError:  # an index file that was merged away while we looked
-        return 0
-    return status.st_size if stat.S_ISREG(status.st_mode) else 0

@@ -1,6 +1,7 @@
 """Bytes to the one stored text of a document."""
 
 import codecs
+import re
 import string
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ _SNIFFED_BYTES = 64 * 1024
 _FIRST_NON_ASCII = 0x80
 _ASCII_LETTERS = string.ascii_letters.encode()
 _WESTERN_SHARE = 0.25
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_WITHOUT_CONTROLS = {code: None for code in range(0x20) if chr(code) not in "\t\n\r"}
 _BYTE_ORDER_MARKS = (
     # UTF-32 first: its little-endian mark begins with that of UTF-16.
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -77,3 +80,10 @@ def _looks_binary(text: str) -> bool:
     sample = text[:_SNIFFED_BYTES]
     controls = sum(1 for char in sample if char < " " and char not in "\t\n\r\f\x0b\x1b")
     return controls > len(sample) // 200
+
+
+def storable(text: str) -> str:
+    """Return `text` without what no database and no index takes: control characters and halves of surrogate pairs."""
+    if _SURROGATE.search(text):
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text.translate(_WITHOUT_CONTROLS)

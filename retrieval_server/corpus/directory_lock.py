@@ -6,6 +6,16 @@ import os
 from pathlib import Path
 
 _FILE = "server.lock"
+_MAX_HOLDER_BYTES = 32
+
+
+def fsync_directory(directory: Path) -> None:
+    """Make durable which names a directory holds."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 class DirectoryLock:
@@ -21,8 +31,12 @@ class DirectoryLock:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            holder = os.read(descriptor, _MAX_HOLDER_BYTES).decode(errors="replace").strip()
             os.close(descriptor)
-            raise OSError(errno.EBUSY, "another retrieval-server is using it", str(self._path.parent)) from None
+            named = f" (process {holder})" if holder else ""
+            raise OSError(errno.EBUSY, f"another retrieval-server{named} is using it", str(self._path.parent)) from None
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
         self._descriptor = descriptor
 
     def release(self) -> None:

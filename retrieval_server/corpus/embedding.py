@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_server.corpus.store import ChunkToEmbed, EmbeddedWindows
+from retrieval_server.corpus.changes import ChunkToEmbed, EmbeddedWindows
 from retrieval_server.engine.encoder import Encoder
 from retrieval_server.engine.windows import window_texts
 

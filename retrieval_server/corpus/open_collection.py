@@ -2,20 +2,27 @@
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from typing import ParamSpec, TypeVar
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from groundwire.v1 import error_pb2
+from retrieval_server.corpus.changes import ChunkToEmbed, EmbeddedWindows
 from retrieval_server.corpus.collection import Collection
 from retrieval_server.corpus.documents import ParsedDocument
 from retrieval_server.corpus.embedding import embed_chunks, embed_few
-from retrieval_server.corpus.store import ChunkToEmbed, EmbeddedWindows
+from retrieval_server.corpus.held_views import Retired
+from retrieval_server.corpus.integrity import clear_errors
+from retrieval_server.corpus.reader import CorpusReader
+from retrieval_server.corpus.vector_upkeep import VectorUpkeep
+from retrieval_server.corpus.view import CollectionView
 from retrieval_server.engine.encoder import Encoder
+from retrieval_server.errors import FailedPrecondition, NotFound
 from retrieval_server.model import ContentKind
 
 P = ParamSpec("P")
@@ -36,29 +43,95 @@ _LARGE_COMPACTION_DELAY_S = 3.0
 _RETRY_DELAY_S = 5.0
 
 
+def collection_not_found(name: str) -> NotFound:
+    """Return the error of a collection that is not there."""
+    return NotFound(
+        error_pb2.ERROR_REASON_COLLECTION_NOT_FOUND,
+        f"no collection {name!r}; `client index PATH --collection {name}` makes it",
+        metadata={"collection": name},
+    )
+
+
+def read_only() -> FailedPrecondition:
+    """Return the error of a write to a replica."""
+    return FailedPrecondition(
+        error_pb2.ERROR_REASON_READ_ONLY, "this server follows the snapshots of another one; write to that one"
+    )
+
+
 class OpenCollection:
     """Runs writes on one thread, in order, and upkeep whenever something changed."""
 
-    def __init__(self, collection: Collection, encoder: Encoder | None) -> None:
+    def __init__(self, collection: Collection, encoder: Encoder | None, *, is_read_only: bool = False) -> None:
         self.collection = collection
+        self._is_read_only = is_read_only
         self.syncing_sources: set[str] = set()
         self._encoder = encoder
         self._writer = ThreadPoolExecutor(1, thread_name_prefix=f"write-{collection.name}")
+        self._is_closing = False
         self._changed = asyncio.Event()
         self._changed.set()
+        self._vectors = VectorUpkeep(collection.name, lambda: self.collection, self._on_writer)
         # A context of its own: the request that opened the collection is not what later log lines are about.
         self._upkeep = asyncio.create_task(
             self._keep_up(), name=f"upkeep-{collection.name}", context=contextvars.Context()
         )
 
-    async def write(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a write on the writer thread. It is not interrupted by cancellation: it either happened or did not."""
-        loop = asyncio.get_running_loop()
-        done = loop.run_in_executor(self._writer, lambda: function(*args, **kwargs))
+    async def write(self, function: Callable[Concatenate[Collection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a write on the writer thread, on the collection that is in place by then.
+
+        It is not interrupted by cancellation: it either happened or did not. Raises NotFound when the collection is
+        being removed, FailedPrecondition on a replica.
+        """
+        if self._is_closing:
+            raise collection_not_found(self.collection.name)
+        if self._is_read_only:
+            raise read_only()
         try:
-            return await asyncio.shield(done)
+            return await self._on_writer(lambda: function(self.collection, *args, **kwargs))
         finally:
             self._changed.set()
+
+    async def replace(self, make_next: Callable[[Collection], Collection]) -> None:
+        """Let another collection take the place of this one; who reads the old one reads it to the end."""
+
+        def swap() -> Collection:
+            old = self.collection
+            self.collection = make_next(old)
+            return old
+
+        old = await self._on_writer(swap)
+        self._changed.set()
+        await asyncio.to_thread(old.close)
+
+    @property
+    def name(self) -> str:
+        """Name of the collection."""
+        return self.collection.name
+
+    @contextmanager
+    def view(self) -> Iterator[CollectionView]:
+        """Hold the current view. Raises NotFound when the collection has been removed meanwhile."""
+        with ExitStack() as held:
+            while True:
+                collection = self.collection
+                try:
+                    view = held.enter_context(collection.view())
+                    break
+                except Retired:
+                    if collection is self.collection:
+                        raise collection_not_found(collection.name) from None
+            held.enter_context(clear_errors(collection.name))
+            yield view
+
+    async def read(self, function: Callable[[CorpusReader], T]) -> T:
+        """Run a reading function off the event loop. Raises NotFound when the collection has been removed."""
+
+        def run() -> T:
+            with self.view() as view:
+                return function(view.reader)
+
+        return await asyncio.to_thread(run)
 
     async def embed_now(self, documents: list[ParsedDocument]) -> dict[str, list[EmbeddedWindows]]:
         """Return the windows of a small change by relative path, or nothing when it is too large to wait for."""
@@ -67,24 +140,33 @@ class OpenCollection:
             return {}
         if self.collection.current_view.dense_coverage < 1:
             return {}
-        chunks = [
-            ChunkToEmbed(0, d.kind, d.relative_path, chunk.span.breadcrumbs, chunk.text)
-            for d in embeddable
-            for chunk in d.chunks
-        ]
-        embedded = await self.write(
-            embed_few, chunks, self._encoder, self.collection.known_vectors, EMBEDDED_AT_ONCE_WINDOWS
+        chunks = _chunks_of(embeddable)
+        encoder = self._encoder
+        embedded = await self._on_writer(
+            lambda: embed_few(chunks, encoder, self.collection.known_vectors, EMBEDDED_AT_ONCE_WINDOWS)
         )
         if embedded is None:
             return {}
         windows = iter(embedded)
         return {d.relative_path: [next(windows) for _ in d.chunks] for d in embeddable}
 
+    async def embed_whole(self, documents: list[ParsedDocument]) -> dict[str, list[EmbeddedWindows]]:
+        """Return the windows of documents by relative path, however many; nothing while vectors are incomplete."""
+        if self._encoder is None or self.collection.current_view.dense_coverage < 1:
+            return {}
+        embeddable = [d for d in documents if d.kind is not ContentKind.DATA]
+        windows = iter(
+            await asyncio.to_thread(embed_chunks, _chunks_of(embeddable), self._encoder, self._known_vectors)
+        )
+        return {d.relative_path: [next(windows) for _ in d.chunks] for d in embeddable}
+
     async def close(self) -> None:
         """Stop upkeep after its current step, then release the files."""
+        self._is_closing = True
         self._upkeep.cancel()
         with suppress(asyncio.CancelledError):
             await self._upkeep
+        await self._vectors.close()
         await asyncio.get_running_loop().run_in_executor(self._writer, self.collection.close)
         self._writer.shutdown()
 
@@ -95,6 +177,7 @@ class OpenCollection:
             try:
                 await self._on_writer(self.collection.catch_up)
                 await self._embed_all()
+                self._vectors.wake()
                 await self._compact()
             except Exception:
                 _log.exception("upkeep failed", collection=self.collection.name)
@@ -147,3 +230,11 @@ class OpenCollection:
     async def _on_writer(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         loop = asyncio.get_running_loop()
         return await asyncio.shield(loop.run_in_executor(self._writer, lambda: function(*args, **kwargs)))
+
+
+def _chunks_of(documents: Sequence[ParsedDocument]) -> list[ChunkToEmbed]:
+    return [
+        ChunkToEmbed(0, d.kind, d.relative_path, chunk.span.breadcrumbs, chunk.text)
+        for d in documents
+        for chunk in d.chunks
+    ]

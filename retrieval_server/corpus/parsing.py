@@ -4,24 +4,41 @@ Chunking and analysing hold the interpreter's lock, so in bulk they would make e
 """
 
 import asyncio
-import ctypes
-import multiprocessing
-import signal
-import sys
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import NamedTuple
 
 from groundwire.cpu import usable_core_count
-from retrieval_server.corpus.documents import ParsedDocument, ParseLimits, SkippedFile, parse_document
-
-File = tuple[str, bytes]
-Parsed = ParsedDocument | SkippedFile
+from retrieval_server.corpus.documents import ParsedDocument, ParseLimits, SkippedFile
+from retrieval_server.corpus.extraction import runs_native_parser
+from retrieval_server.corpus.guarded_processes import Bounds, GuardedProcesses
+from retrieval_server.corpus.media_types import parse_as, suffix_of
+from retrieval_server.corpus.originals import original_to_keep
 
 # Starting processes costs more than it saves on fewer files.
 _BULK_FILE_COUNT = 300
 # A file of this size alone may hold the lock for a second, if it is made to be slow to parse.
 _LARGE_FILE_BYTES = 256 * 1024
-_PR_SET_PDEATHSIG = 1
+# The largest honest files take a third of either.
+_BOUNDS = Bounds(cpu_s=20.0, process_bytes=1024 * 1024 * 1024)
+
+
+class File(NamedTuple):
+    """A file as it came; the media type is "" where nobody named one."""
+
+    relative_path: str
+    data: bytes
+    media_type: str = ""
+
+
+class ParsedFile(NamedTuple):
+    """A document, and its original where the text does not give it back."""
+
+    document: ParsedDocument
+    original: bytes | None
+
+
+Parsed = ParsedFile | SkippedFile
 
 
 class Parser:
@@ -29,7 +46,7 @@ class Parser:
 
     def __init__(self, limits: ParseLimits) -> None:
         self._limits = limits
-        self._processes: ProcessPoolExecutor | None = None
+        self._processes: GuardedProcesses[File, Parsed] | None = None
 
     def expect(self, file_count: int) -> None:
         """Learn how many files are to come; many of them bring up the processes at once, ahead of the first file."""
@@ -38,33 +55,35 @@ class Parser:
 
     async def parse(self, files: Sequence[File]) -> list[Parsed]:
         """Return the outcome of each file, in order."""
-        if any(len(data) > _LARGE_FILE_BYTES for _, data in files):
+        if any(_needs_process(file) for file in files):
             self._bring_up_processes()
+        if self._processes is not None:
+            return await self._processes.run(files)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._processes, _parse, files, self._limits)
+        return await loop.run_in_executor(None, lambda: [_parse(file, self._limits) for file in files])
 
     def close(self) -> None:
         """End the processes."""
         if self._processes is not None:
-            self._processes.shutdown(wait=False, cancel_futures=True)
+            self._processes.close()
             self._processes = None
 
     def _bring_up_processes(self) -> None:
-        if self._processes is not None:
-            return
-        # Spawned, not forked: onnxruntime and gRPC have threads in this process.
-        self._processes = ProcessPoolExecutor(
-            usable_core_count(), multiprocessing.get_context("spawn"), initializer=_follow_parent
-        )
-        self._processes.submit(_parse, (), self._limits)
+        if self._processes is None:
+            self._processes = GuardedProcesses(partial(_parse, limits=self._limits), _given_up, _BOUNDS)
 
 
-def _parse(files: Sequence[File], limits: ParseLimits) -> list[Parsed]:
-    return [parse_document(path, data, limits) for path, data in files]
+def _needs_process(file: File) -> bool:
+    names = (file.relative_path, f"x{suffix_of(file.media_type) or ''}")
+    return len(file.data) > _LARGE_FILE_BYTES or any(runs_native_parser(name, file.data) for name in names)
 
 
-def _follow_parent() -> None:
-    """End with the server, however it ends, and leave Ctrl-C to it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def _given_up(file: File) -> Parsed:
+    return SkippedFile(file.relative_path, "parsing it takes too much time or memory, or crashes")
+
+
+def _parse(file: File, limits: ParseLimits) -> Parsed:
+    parsed = parse_as(file.relative_path, file.media_type, file.data, limits)
+    return (
+        parsed if isinstance(parsed, SkippedFile) else ParsedFile(parsed, original_to_keep(parsed.decoded, file.data))
+    )

@@ -3,38 +3,31 @@
 import json
 import sqlite3
 import threading
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from retrieval_server.corpus.chunk_columns import StoredColumns
+from retrieval_server.corpus.chunk_counts import ChunkCounts, counts_of_documents, counts_of_table
+from retrieval_server.corpus.document_rows import StoredDocument, display_path, stored_documents
+from retrieval_server.corpus.metadata import filterable
+from retrieval_server.corpus.originals import read_original
 from retrieval_server.corpus.schema import connect
-from retrieval_server.engine.dense import DenseView
-from retrieval_server.engine.retriever import Place
-from retrieval_server.model import ContentKind, Passage
+from retrieval_server.corpus.segment_files import Windows
+from retrieval_server.engine.chunk_table import ChunkTable, DocumentFacts, Place
+from retrieval_server.engine.chunkers import CHUNKER_VERSION
+from retrieval_server.engine.filters import DocumentMatcher
+from retrieval_server.errors import FailedPrecondition
+from retrieval_server.model import ContentKind, Passage, PassageFilter
 
 _IDS_PER_STATEMENT = 500
-
-
-@dataclass(frozen=True, slots=True)
-class StoredDocument:
-    """One document; offsets of its passages count code points of `text`."""
-
-    document_id: str
-    source_key: str
-    relative_path: str
-    path: str
-    language: str
-    kind: ContentKind
-    sha256: bytes
-    char_count: int
-    line_count: int
-    encoding: str
-    had_byte_order_mark: bool
-    update_time_unix_ms: int
-    text: str
+_FORMS: Sequence[Literal["NFC", "NFD"]] = ("NFC", "NFD")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +59,8 @@ class CorpusCounts:
     sources: tuple[SourceCount, ...]
 
 
-def display_path(display_prefix: str, relative_path: str) -> str:
-    """Return the path as results show it: the root as it was typed, joined with the relative path."""
-    if not display_prefix:
-        return relative_path
-    return f"{display_prefix.rstrip('/')}/{relative_path}"
+class MisshapenVectors(Exception):
+    """A stored vector is not (dimension,) float32."""
 
 
 class CorpusReader:
@@ -89,41 +79,49 @@ class CorpusReader:
                 connection.close()
             self._opened.clear()
 
-    def places(self, chunk_ids: Sequence[int]) -> Mapping[int, Place]:
-        """Return where each chunk stands."""
-        rows = self._by_ids(
-            """SELECT c.chunk_id, s.display_prefix, d.relative_path, c.start_char, d.document_id
-               FROM chunks c JOIN documents d USING (document_row) JOIN sources s USING (source_id)
-               WHERE c.chunk_id IN ({})""",
-            chunk_ids,
-        )
-        return {r[0]: Place(display_path(r[1], r[2]), r[2], r[3], r[4]) for r in rows}
+    def chunk_table(self, after_document_row: int = 0, stored: StoredColumns | None = None) -> ChunkTable:
+        """Return the living chunks of documents whose rows come after `after_document_row`.
 
-    def passages(self, chunk_ids: Sequence[int]) -> Mapping[int, Passage]:
-        """Return each chunk as an unscored passage."""
-        rows = self._by_ids(
-            """SELECT c.chunk_id, d.document_id, s.display_prefix, d.relative_path, c.start_char, c.end_char,
-                   c.start_line, c.end_line, c.text, c.breadcrumbs, d.language, d.kind
-               FROM chunks c JOIN documents d USING (document_row) JOIN sources s USING (source_id)
-               WHERE c.chunk_id IN ({})""",
-            chunk_ids,
+        What `stored` holds is not read again; it is given only together with a row of 0.
+        """
+        documents = self._connection.execute(
+            """SELECT d.document_row, d.document_id, s.display_prefix, d.relative_path, d.language, d.kind,
+                   d.metadata
+               FROM documents d JOIN sources s USING (source_id)
+               WHERE d.died_generation IS NULL AND d.document_row > ? ORDER BY d.document_row""",
+            (after_document_row,),
         )
-        return {
-            r[0]: Passage(
-                passage_id=f"{r[1]}:{r[4]}-{r[5]}",
-                document_id=r[1],
-                path=display_path(r[2], r[3]),
-                start_char=r[4],
-                end_char=r[5],
-                start_line=r[6],
-                end_line=r[7],
-                text=r[8],
-                breadcrumbs=tuple(json.loads(r[9])),
-                language=r[10],
-                kind=ContentKind(r[11]),
-            )
-            for r in rows
-        }
+        facts = [
+            DocumentFacts(r[0], r[1], display_path(r[2], r[3]), r[3], r[4], ContentKind(r[5]), filterable(r[6]))
+            for r in documents
+        ]
+        stored = stored or StoredColumns(through_document_row=after_document_row)
+        chunks = self._connection.execute(
+            "SELECT chunk_id, document_row, start_char FROM chunks WHERE document_row > ?",
+            (stored.through_document_row,),
+        )
+        read = np.fromiter(chunks, np.dtype((np.int64, 3)))
+        return ChunkTable.of_rows(facts, np.concatenate((stored.rows, read)))
+
+    def passages(self, places: Mapping[int, Place]) -> Mapping[int, Passage]:
+        """Return the chunks, by id, as unscored passages of the documents where they stand."""
+        rows = self._by_ids(
+            """SELECT chunk_id, start_char, end_char, start_line, end_line, text, breadcrumbs, is_derived
+               FROM chunks WHERE chunk_id IN ({})""",
+            list(places),
+        )
+        return {r[0]: _passage(places[r[0]].document, *r[1:]) for r in rows}
+
+    def texts(self, chunk_ids: Sequence[int]) -> dict[int, str]:
+        """Return the text of each chunk."""
+        return dict(self._by_ids("SELECT chunk_id, text FROM chunks WHERE chunk_id IN ({})", chunk_ids))
+
+    def chunks_containing(self, texts: Sequence[str], among: Sequence[int]) -> list[int]:
+        """Return the chunks among the ids whose texts contain all of `texts`, letters composed or not."""
+        forms = [sorted({text, *(unicodedata.normalize(form, text) for form in _FORMS)}) for text in texts]
+        having = "".join(f" AND ({' OR '.join('instr(text, ?) > 0' for _ in some)})" for some in forms)
+        statement = f"SELECT chunk_id FROM chunks WHERE chunk_id IN ({{}}){having}"  # noqa: S608  from this class
+        return [row[0] for row in self._by_ids(statement, among, *(form for some in forms for form in some))]
 
     def files_of_source(self, source_key: str) -> dict[str, StoredFile]:
         """Return relative path → version of every living document of a source."""
@@ -141,8 +139,14 @@ class CorpusReader:
         return None if row is None else str(row[0])
 
     def document(self, document_id: str) -> StoredDocument | None:
-        """Return a living document by id, or None."""
-        return next(self._documents("d.document_id = ?", document_id), None)
+        """Return a living document with its text, or None."""
+        return next(self._living("d.document_id = ?", document_id), None)
+
+    def document_with_original(self, document_id: str) -> tuple[StoredDocument, bytes] | None:
+        """Return a living document with its text and its original bytes, or None."""
+        with self._one_moment():
+            found = self.document(document_id)
+            return None if found is None else (found, read_original(self._connection, found))
 
     def documents_at(self, path: str) -> list[StoredDocument]:
         """Return the living documents that are shown at a path: sources with equal prefixes may share it."""
@@ -150,8 +154,20 @@ class CorpusReader:
         for (prefix,) in self._connection.execute("SELECT DISTINCT display_prefix FROM sources").fetchall():
             relative_path = path.removeprefix(display_path(prefix, ""))
             if display_path(prefix, relative_path) == path:
-                found += self._documents("s.display_prefix = ? AND d.relative_path = ?", prefix, relative_path)
+                found += self._living("s.display_prefix = ? AND d.relative_path = ?", prefix, relative_path)
         return found
+
+    def documents_matching(self, wanted: PassageFilter) -> list[StoredDocument]:
+        """Return the living documents that a filter means, without their texts, by path; `contains` is of whole texts.
+
+        Letters with accents are found composed and decomposed.
+        """
+        text = "(SELECT text FROM texts t WHERE t.document_row = d.document_row)"
+        having = f" AND (instr({text}, ?) > 0 OR instr({text}, ?) > 0)" * len(wanted.contains)
+        forms = tuple(unicodedata.normalize(form, one) for one in wanted.contains for form in ("NFC", "NFD"))
+        found = stored_documents(self._connection, f"d.died_generation IS NULL{having}", forms, with_text=False)
+        matcher = DocumentMatcher(wanted)
+        return sorted(filter(matcher.matches, found), key=lambda document: (document.path, document.document_id))
 
     def counts(self) -> CorpusCounts:
         """Return counts of what lives."""
@@ -167,6 +183,29 @@ class CorpusReader:
             documents, chunks, embeddable, embedded, text_bytes, tuple(SourceCount(*s) for s in sources)
         )
 
+    def documents_to_rebuild(self, *, full: bool) -> list[StoredDocument]:
+        """Return all living documents, or those of another chunker version, by source; without their texts."""
+        where = "d.died_generation IS NULL" + ("" if full else f" AND d.chunker_version <> {CHUNKER_VERSION:d}")
+        found = stored_documents(self._connection, where, (), with_text=False)
+        return sorted(found, key=lambda document: (document.source_key, document.relative_path))
+
+    def originals_of(self, documents: Sequence[StoredDocument]) -> dict[int, bytes]:
+        """Return the originals of documents by row; those that are gone, or were not kept, are left out."""
+        originals: dict[int, bytes] = {}
+        for document in documents:
+            found = stored_documents(self._connection, "d.document_row = ?", (document.document_row,), with_text=True)
+            for stored in found:
+                with suppress(FailedPrecondition):
+                    originals[document.document_row] = read_original(self._connection, stored)
+        return originals
+
+    def outdated_document_count(self) -> int:
+        """Return how many living documents another version of the chunkers made the chunks of."""
+        row = self._connection.execute(
+            "SELECT count(*) FROM documents WHERE died_generation IS NULL AND chunker_version <> ?", (CHUNKER_VERSION,)
+        ).fetchone()
+        return int(row[0])
+
     def chunk_counts(self) -> tuple[int, int, int]:
         """Return how many chunks live, how many of them are to have vectors, and how many have them."""
         chunks, embeddable, embedded = self._connection.execute(
@@ -175,45 +214,44 @@ class CorpusReader:
         ).fetchone()
         return chunks, embeddable, embedded
 
-    def dense_view(self, dimension: int) -> DenseView:
-        """Return all windows of living chunks, ordered by place, whatever the order they were computed in."""
-        rows = self._connection.execute(
-            """SELECT c.chunk_id, v.vector FROM windows w JOIN vectors v USING (text_sha256)
-               JOIN chunks c USING (chunk_id) JOIN documents d USING (document_row) JOIN sources s USING (source_id)
-               WHERE d.died_generation IS NULL
-               ORDER BY s.source_key, d.relative_path, c.start_char, c.end_char, w.ordinal"""
-        ).fetchall()
-        vectors = np.frombuffer(b"".join(r[1] for r in rows), dtype=np.float32).reshape(len(rows), dimension)
-        return DenseView(vectors, np.fromiter((r[0] for r in rows), dtype=np.int64, count=len(rows)))
+    def counts_of_documents(self, document_rows: Sequence[int]) -> ChunkCounts:
+        """Return the counts of some documents' chunks."""
+        return counts_of_documents(self._connection, document_rows)
 
-    def _documents(self, where: str, *values: str) -> Iterator[StoredDocument]:
-        rows = self._connection.execute(
-            f"""SELECT d.document_id, s.source_key, d.relative_path, s.display_prefix, d.language, d.kind, d.sha256,
-                    d.char_count, d.line_count, d.encoding, d.had_byte_order_mark, d.update_time_unix_ms, d.text
-                FROM documents d JOIN sources s USING (source_id) WHERE d.died_generation IS NULL AND {where}""",  # noqa: S608  only this class passes `where`
-            values,
-        )
-        for r in rows:
-            yield StoredDocument(
-                document_id=r[0],
-                source_key=r[1],
-                relative_path=r[2],
-                path=display_path(r[3], r[2]),
-                language=r[4],
-                kind=ContentKind(r[5]),
-                sha256=r[6],
-                char_count=r[7],
-                line_count=r[8],
-                encoding=r[9],
-                had_byte_order_mark=bool(r[10]),
-                update_time_unix_ms=r[11],
-                text=r[12],
+    def counts_of_table(self, table: ChunkTable) -> ChunkCounts:
+        """Return the counts of all chunks of a table of the newest generation."""
+        return counts_of_table(self._connection, table)
+
+    def windows_of(self, chunk_ids: NDArray[np.int64], dimension: int) -> Windows:
+        """Return the windows of chunks, (n,) int64, rising, in that order. Raises MisshapenVectors."""
+        rows = list(
+            self._by_ids(
+                """SELECT w.chunk_id, v.vector FROM windows w JOIN vectors v USING (text_sha256)
+                   WHERE w.chunk_id IN ({}) ORDER BY w.chunk_id, w.ordinal""",
+                chunk_ids.tolist(),
             )
+        )
+        if any(len(row[1]) != dimension * np.dtype(np.float32).itemsize for row in rows):
+            raise MisshapenVectors
+        vectors = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.float32).reshape(len(rows), dimension)
+        return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows)), vectors
 
-    def _by_ids(self, statement: str, ids: Sequence[int]) -> Iterator[Any]:
+    def _living(self, where: str, *values: str) -> Iterator[StoredDocument]:
+        return stored_documents(self._connection, f"d.died_generation IS NULL AND {where}", values, with_text=True)
+
+    @contextmanager
+    def _one_moment(self) -> Iterator[None]:
+        """Let several statements see the same state, whatever is committed meanwhile."""
+        self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._connection.execute("COMMIT")
+
+    def _by_ids(self, statement: str, ids: Sequence[int], *values: str) -> Iterator[Any]:
         for start in range(0, len(ids), _IDS_PER_STATEMENT):
             some = ids[start : start + _IDS_PER_STATEMENT]
-            yield from self._connection.execute(statement.format(",".join("?" * len(some))), some)
+            yield from self._connection.execute(statement.format(",".join("?" * len(some))), (*some, *values))
 
     @property
     def _connection(self) -> sqlite3.Connection:
@@ -224,3 +262,29 @@ class CorpusReader:
             with self._opened_lock:
                 self._opened.append(connection)
         return connection
+
+
+def _passage(
+    document: DocumentFacts,
+    start_char: int,
+    end_char: int,
+    start_line: int,
+    end_line: int,
+    text: str,
+    breadcrumbs: str,
+    is_derived: int,
+) -> Passage:
+    return Passage(
+        passage_id=f"{document.document_id}:{start_char}-{end_char}",
+        document_id=document.document_id,
+        path=document.path,
+        start_char=start_char,
+        end_char=end_char,
+        start_line=start_line,
+        end_line=end_line,
+        text=text,
+        breadcrumbs=tuple(json.loads(breadcrumbs)),
+        language=document.language,
+        kind=document.kind,
+        is_derived=bool(is_derived),
+    )

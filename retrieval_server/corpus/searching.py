@@ -2,7 +2,7 @@
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from groundwire.cpu import usable_core_count
 from retrieval_server.corpus.catalog import Catalog
@@ -33,7 +33,5 @@ class Searching:
         self._threads.shutdown()
 
     def _run(self, opened: OpenCollection, query: RetrieveQuery) -> RetrieveResult:
-        with opened.collection.view() as view:
-            if self._query_vector is None:
-                return retrieve(query, view, None)
-            return retrieve(query, view, partial(self._query_vector, query.query))
+        with opened.view() as view:
+            return retrieve(query, view, self._query_vector)

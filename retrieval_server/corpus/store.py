@@ -1,74 +1,39 @@
 """Writing `corpus.sqlite`: every change is one transaction that raises the generation."""
 
-import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from groundwire.v1 import error_pb2
-from retrieval_server.corpus.documents import ParsedDocument
+from retrieval_server.corpus.changes import (
+    CommittedChange,
+    Removal,
+    SourceChange,
+)
+from retrieval_server.corpus.commit_steps import CommitStep, passed
+from retrieval_server.corpus.document_rows import StoredDocument, insert_document, stored_documents
+from retrieval_server.corpus.request_log import RequestClaim, earlier_response, remember_response
 from retrieval_server.corpus.schema import connect, create_or_check
+from retrieval_server.corpus.vector_rows import VectorRows
 from retrieval_server.engine.lexical import LexicalEntry, index_terms
-from retrieval_server.errors import GroundwireError
-from retrieval_server.model import ContentKind
+from retrieval_server.errors import GroundwireError, NotFound
 
 _DEAD_CHUNKS = "dead_chunk_count"
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedWindows:
-    """The windows of one chunk: a key (sha256 of the window's text) and a (dimension,) float32 vector each."""
+class Answered:
+    """A change whose response is made of it, and remembered with it when the caller gave the request an id."""
 
-    keys: tuple[bytes, ...]
-    vectors: tuple[NDArray[np.float32], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SourceChange:
-    """What one commit does to one source: documents to add or replace, and relative paths to remove."""
-
-    source_key: str
-    display_prefix: str
-    max_chunk_chars: int
-    documents: Sequence[ParsedDocument]
-    removed_paths: Sequence[str] = ()
-    # Relative path → windows of each of its chunks, in order; documents without an entry are embedded later.
-    windows_by_path: Mapping[str, Sequence[EmbeddedWindows]] = field(default_factory=dict)
+    make_response: Callable[[CommittedChange, Sequence[StoredDocument]], bytes]
+    claim: RequestClaim | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CommittedChange:
-    """What the derived indexes must follow."""
-
-    generation: int
-    dead_document_rows: tuple[int, ...]
-    added_entries: tuple[LexicalEntry, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkToEmbed:
-    """A chunk that has no vectors yet."""
-
-    chunk_id: int
-    kind: ContentKind
-    relative_path: str
-    breadcrumbs: tuple[str, ...]
-    text: str
-
-
-def document_id_of(source_key: str, relative_path: str) -> str:
-    """Return the id of a document, the same on every machine and in every index."""
-    return hashlib.sha256(f"{source_key}\0{relative_path}".encode()).hexdigest()[:32]
-
-
-class CorpusStore:
+class CorpusStore(VectorRows):
     """The writing side. Not thread-safe: one thread at a time."""
 
     def __init__(self, path: Path) -> None:
@@ -107,21 +72,32 @@ class CorpusStore:
         """Chunks that were deleted since the lexical index was last built afresh."""
         return int(self.meta(_DEAD_CHUNKS) or 0)
 
-    def commit(self, change: SourceChange) -> CommittedChange:
-        """Apply `change` in one durable transaction."""
+    def earlier_response(self, claim: RequestClaim) -> bytes | None:
+        """Return the response to a request that was carried out before. Raises Conflict for another with its id."""
+        return earlier_response(self._connection, claim)
+
+    def commit(self, change: SourceChange | Removal, answered: Answered | None = None) -> tuple[CommittedChange, bytes]:
+        """Apply `change` in one durable transaction; return it with its response, b"" when none was asked for.
+
+        Raises GroundwireError ETAG_MISMATCH, and changes nothing, when another version is there than was expected.
+        """
         with self._transaction():
             generation = self.generation + 1
-            source_id = self._source_id(change)
-            dead: list[int] = []
-            entries: list[LexicalEntry] = []
-            for relative_path in (*(d.relative_path for d in change.documents), *change.removed_paths):
-                dead.extend(self._bury(source_id, relative_path, generation))
-            for document in change.documents:
-                entries.extend(self._insert(change, source_id, document, generation))
-            dead_total = self.dead_chunk_count + self._chunk_count(dead)
-            values = {"generation": generation, "max_chunk_chars": change.max_chunk_chars, _DEAD_CHUNKS: dead_total}
-            self._put_meta({key: str(value) for key, value in values.items()})
-        return CommittedChange(generation, tuple(dead), tuple(entries))
+            if isinstance(change, Removal):
+                committed = self._remove(change, generation)
+            else:
+                committed = self._replace(change, generation)
+                self._put_meta({"max_chunk_chars": str(change.max_chunk_chars)})
+            dead_total = self.dead_chunk_count + self._chunk_count(committed.dead_document_rows)
+            self._put_meta({"generation": str(generation), _DEAD_CHUNKS: str(dead_total)})
+            response = b""
+            if answered is not None:
+                response = answered.make_response(committed, self._documents(committed.added_document_rows))
+                if answered.claim is not None:
+                    remember_response(self._connection, answered.claim, response)
+            passed(CommitStep.IN_TRANSACTION)
+        passed(CommitStep.STORED)
+        return committed, response
 
     def purge_dead(self, oldest_view_generation: int) -> None:
         """Delete rows that no view of `oldest_view_generation` or later can see, and vectors that nothing refers to.
@@ -136,40 +112,13 @@ class CorpusStore:
             )
             self._connection.execute("DELETE FROM vectors WHERE text_sha256 NOT IN (SELECT text_sha256 FROM windows)")
 
-    def known_vectors(self, keys: Iterable[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        """Return the stored vectors among `keys`."""
-        found: dict[bytes, NDArray[np.float32]] = {}
-        for key in keys:
-            row = self._connection.execute("SELECT vector FROM vectors WHERE text_sha256 = ?", (key,)).fetchone()
-            if row is not None:
-                found[key] = np.frombuffer(row[0], dtype=np.float32)
-        return found
-
-    def chunks_to_embed(self, after_chunk_id: int, limit: int) -> list[ChunkToEmbed]:
-        """Return living chunks without vectors, oldest first, from behind `after_chunk_id`."""
-        rows = self._connection.execute(
-            """SELECT c.chunk_id, d.kind, d.relative_path, c.breadcrumbs, c.text
-               FROM chunks c JOIN documents d USING (document_row)
-               WHERE c.embeddable AND NOT c.embedded AND d.died_generation IS NULL AND c.chunk_id > ?
-               ORDER BY c.chunk_id LIMIT ?""",
-            (after_chunk_id, limit),
-        )
-        return [ChunkToEmbed(r[0], ContentKind(r[1]), r[2], tuple(json.loads(r[3])), r[4]) for r in rows]
-
-    def put_vectors(self, windows_by_chunk: Mapping[int, EmbeddedWindows]) -> None:
-        """Store the windows of chunks; a chunk that was deleted meanwhile is passed over."""
+    def accept_chunks(self, document_rows: Sequence[int], chunker_version: int) -> None:
+        """Take the chunks of some documents for those of that version: they cannot be made anew."""
         with self._transaction():
-            for chunk_id, windows in windows_by_chunk.items():
-                updated = self._connection.execute("UPDATE chunks SET embedded = 1 WHERE chunk_id = ?", (chunk_id,))
-                if updated.rowcount:
-                    self._put_windows(chunk_id, windows)
-
-    def forget_vectors(self) -> None:
-        """Drop every vector: they were made by another encoder."""
-        with self._transaction():
-            self._connection.execute("DELETE FROM windows")
-            self._connection.execute("DELETE FROM vectors")
-            self._connection.execute("UPDATE chunks SET embedded = 0")
+            self._connection.executemany(
+                "UPDATE documents SET chunker_version = ? WHERE document_row = ?",
+                [(chunker_version, row) for row in document_rows],
+            )
 
     def lexical_entries(self) -> Iterator[LexicalEntry]:
         """Yield every living chunk as it is indexed, ordered by place, whatever the order it came in."""
@@ -183,22 +132,87 @@ class CorpusStore:
                 chunk_id, document_row, index_terms(path, json.loads(breadcrumbs), json.loads(names), text)
             )
 
-    def _source_id(self, change: SourceChange) -> int:
-        self._connection.execute(
-            """INSERT INTO sources (source_key, display_prefix) VALUES (?, ?)
-               ON CONFLICT (source_key) DO UPDATE SET display_prefix = excluded.display_prefix""",
-            (change.source_key, change.display_prefix),
-        )
-        row = self._connection.execute("SELECT source_id FROM sources WHERE source_key = ?", (change.source_key,))
-        return int(row.fetchone()[0])
+    def _replace(self, change: SourceChange, generation: int) -> CommittedChange:
+        source_id, is_moved = self._source(change)
+        dead: dict[str, int] = {}
+        place = "source_id = ? AND relative_path = ?"
+        documents = [
+            document
+            for document in change.documents
+            if (expected := change.rebuilt_etags.get(document.relative_path)) is None
+            or self._etag(place, source_id, document.relative_path) == expected
+        ]
+        for relative_path in (*(d.relative_path for d in documents), *change.removed_paths):
+            self._check_etag(change.expected_etags.get(relative_path), place, source_id, relative_path)
+            for row in self._bury(place, generation, source_id, relative_path):
+                dead[relative_path] = row
+        entries: list[LexicalEntry] = []
+        added: list[int] = []
+        for document in documents:
+            replaced = dead.get(document.relative_path)
+            row, found = insert_document(self._connection, change, source_id, document, generation, replaced)
+            added.append(row)
+            entries += found
+        return CommittedChange(generation, tuple(dead.values()), tuple(entries), tuple(added), is_moved=is_moved)
 
-    def _bury(self, source_id: int, relative_path: str, generation: int) -> list[int]:
+    def _remove(self, removal: Removal, generation: int) -> CommittedChange:
+        dead_by_id: dict[str, int] = {}
+        for document_id in removal.document_ids:
+            self._check_etag(removal.expected_etags.get(document_id), "document_id = ?", document_id)
+            rows = self._bury("document_id = ?", generation, document_id)
+            if not rows and removal.is_each_required:
+                raise document_not_found(document_id)
+            for row in rows:
+                dead_by_id[document_id] = row
+        return CommittedChange(generation, tuple(dead_by_id.values()), removed_document_ids=tuple(dead_by_id))
+
+    def _source(self, change: SourceChange) -> tuple[int, bool]:
+        """Return the source's id, made when it is new, and whether its documents are shown elsewhere from now on."""
+        find = "SELECT source_id, display_prefix FROM sources WHERE source_key = ?"
+        row = self._connection.execute(find, (change.source_key,)).fetchone()
+        if row is None:
+            new = (change.source_key, change.display_prefix or "")
+            self._connection.execute("INSERT INTO sources (source_key, display_prefix) VALUES (?, ?)", new)
+            row = self._connection.execute(find, (change.source_key,)).fetchone()
+        if change.display_prefix is None or change.display_prefix == row[1]:
+            return row[0], False
+        self._connection.execute(
+            "UPDATE sources SET display_prefix = ? WHERE source_id = ?", (change.display_prefix, row[0])
+        )
+        return row[0], True
+
+    def _check_etag(self, expected: str | None, where: str, *values: str | int) -> None:
+        if expected is None:
+            return
+        found = self._etag(where, *values)
+        if found != expected:
+            raise GroundwireError(
+                error_pb2.ERROR_REASON_ETAG_MISMATCH,
+                f"the document has etag {found!r} now and not {expected!r}: get it again, and repeat the change on that"
+                if found
+                else f"the document with etag {expected!r} is gone",
+                metadata={"etag": found},
+            )
+
+    def _etag(self, where: str, *values: str | int) -> str:
+        """Return the etag of a living document, "" when it is not there."""
+        row = self._connection.execute(
+            f"SELECT etag FROM documents WHERE {where} AND died_generation IS NULL",  # noqa: S608  from this class
+            values,
+        ).fetchone()
+        return "" if row is None else str(row[0])
+
+    def _bury(self, where: str, generation: int, *values: str | int) -> list[int]:
         rows = self._connection.execute(
-            """UPDATE documents SET died_generation = ?
-               WHERE source_id = ? AND relative_path = ? AND died_generation IS NULL RETURNING document_row""",
-            (generation, source_id, relative_path),
+            f"""UPDATE documents SET died_generation = ?
+               WHERE {where} AND died_generation IS NULL RETURNING document_row""",  # noqa: S608  from this class
+            (generation, *values),
         ).fetchall()
         return [int(row[0]) for row in rows]
+
+    def _documents(self, rows: Sequence[int]) -> list[StoredDocument]:
+        found = (stored_documents(self._connection, "d.document_row = ?", (row,), with_text=False) for row in rows)
+        return [document for documents in found for document in documents]
 
     def _chunk_count(self, document_rows: Sequence[int]) -> int:
         counts = (
@@ -206,71 +220,6 @@ class CorpusStore:
             for row in document_rows
         )
         return sum(int(count) for (count,) in counts)
-
-    def _insert(
-        self, change: SourceChange, source_id: int, document: ParsedDocument, generation: int
-    ) -> Iterator[LexicalEntry]:
-        decoded = document.decoded
-        document_row = self._connection.execute(
-            """INSERT INTO documents (document_id, source_id, relative_path, language, kind, sha256, max_chunk_chars,
-                   char_count, text_bytes, line_count, encoding, had_byte_order_mark, update_time_unix_ms, text,
-                   born_generation)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            (
-                document_id_of(change.source_key, document.relative_path),
-                source_id,
-                document.relative_path,
-                document.language,
-                document.kind.value,
-                document.sha256,
-                change.max_chunk_chars,
-                len(decoded.text),
-                len(decoded.text.encode()),
-                document.line_count,
-                decoded.encoding,
-                decoded.had_byte_order_mark,
-                time.time_ns() // 1_000_000,
-                decoded.text,
-                generation,
-            ),
-        ).lastrowid
-        if document_row is None:
-            raise sqlite3.DatabaseError("an inserted document has no row id")
-        embeddable = document.kind is not ContentKind.DATA
-        windows = change.windows_by_path.get(document.relative_path)
-        for ordinal, chunk in enumerate(document.chunks):
-            span = chunk.span
-            chunk_id = self._connection.execute(
-                """INSERT INTO chunks (document_row, start_char, end_char, start_line, end_line, breadcrumbs, names,
-                       text, embeddable, embedded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-                (
-                    document_row,
-                    span.start_char,
-                    span.end_char,
-                    span.start_line,
-                    span.end_line,
-                    json.dumps(span.breadcrumbs),
-                    json.dumps(span.names),
-                    chunk.text,
-                    embeddable,
-                    embeddable and windows is not None,
-                ),
-            ).lastrowid
-            if chunk_id is None:
-                raise sqlite3.DatabaseError("an inserted chunk has no row id")
-            if windows is not None:
-                self._put_windows(chunk_id, windows[ordinal])
-            yield LexicalEntry(chunk_id, document_row, chunk.terms)
-
-    def _put_windows(self, chunk_id: int, windows: EmbeddedWindows) -> None:
-        self._connection.executemany(
-            "INSERT OR IGNORE INTO vectors VALUES (?, ?)",
-            [(key, vector.tobytes()) for key, vector in zip(windows.keys, windows.vectors, strict=True)],
-        )
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO windows VALUES (?, ?, ?)",
-            [(chunk_id, ordinal, key) for ordinal, key in enumerate(windows.keys)],
-        )
 
     def _put_meta(self, values: dict[str, str]) -> None:
         self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(values.items()))
@@ -294,3 +243,10 @@ class CorpusStore:
         if self._connection.in_transaction:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
+
+
+def document_not_found(document_id: str) -> NotFound:
+    """Return the error of a document that is not there."""
+    return NotFound(
+        error_pb2.ERROR_REASON_DOCUMENT_NOT_FOUND, f"no document {document_id!r}", metadata={"path": document_id}
+    )

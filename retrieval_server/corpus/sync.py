@@ -3,16 +3,17 @@
 import asyncio
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Self
 
 from groundwire.v1 import error_pb2
-from retrieval_server.corpus.documents import ParsedDocument, ParseLimits, SkippedFile, path_problem
+from retrieval_server.corpus.changes import SourceChange
+from retrieval_server.corpus.collection import Collection
+from retrieval_server.corpus.documents import SkippedFile, path_problem
 from retrieval_server.corpus.open_collection import OpenCollection
-from retrieval_server.corpus.parsing import File, Parsed, Parser
+from retrieval_server.corpus.parsing import File, Parsed, ParsedFile, Parser
 from retrieval_server.corpus.reader import StoredFile
-from retrieval_server.corpus.store import SourceChange
 from retrieval_server.errors import Conflict, FieldError, GroundwireError, InvalidRequest
 
 # Files are parsed in batches of about this size, a few batches at a time.
@@ -67,7 +68,8 @@ class SourceSync:
     def __init__(self, opened: OpenCollection, plan: SyncPlan) -> None:
         self._opened = opened
         self._plan = plan
-        self._parser = Parser(ParseLimits(plan.max_file_bytes, plan.max_line_chars, plan.max_chunk_chars))
+        settings = replace(opened.collection.current_view.settings, max_chunk_chars=plan.max_chunk_chars)
+        self._parser = Parser(settings.limits(max_file_bytes=plan.max_file_bytes, max_line_chars=plan.max_line_chars))
         self._stored: dict[str, StoredFile] = {}
         self._stored_prefix: str | None = None
         self._offered: set[str] = set()
@@ -75,7 +77,7 @@ class SourceSync:
         self._incoming: _Incoming | None = None
         self._arrived: list[File] = []
         self._parsing: deque[asyncio.Task[list[Parsed]]] = deque()
-        self._held: list[ParsedDocument] = []
+        self._held: list[ParsedFile] = []
         self._held_chars = 0
         self._superseded: list[str] = []
         self._committing: asyncio.Future[int] | None = None
@@ -157,7 +159,7 @@ class SourceSync:
         room = self._plan.max_file_bytes + 1 - len(self._incoming.data)
         self._incoming.data += data[: max(0, room)]
         if last:
-            self._arrived.append((relative_path, bytes(self._incoming.data)))
+            self._arrived.append(File(relative_path, bytes(self._incoming.data)))
             self._incoming = None
             self._wanted.discard(relative_path)
         return None
@@ -169,7 +171,7 @@ class SourceSync:
         reports: list[FileReport] = []
         for file in self._arrived:
             batch.append(file)
-            batch_bytes += len(file[1])
+            batch_bytes += len(file.data)
             if batch_bytes >= _BATCH_BYTES:
                 reports += await self._start(batch)
                 batch, batch_bytes = [], 0
@@ -190,7 +192,7 @@ class SourceSync:
         if not self._plan.dry_run:
             await self._commit([*self._superseded, *vanished])
             # A repetition after OUTCOME_UNKNOWN finds everything stored and must still not end before it is visible.
-            await self._opened.write(self._opened.collection.catch_up)
+            await self._opened.write(Collection.catch_up)
         return reports
 
     async def _start(self, batch: list[File]) -> list[FileReport]:
@@ -205,9 +207,10 @@ class SourceSync:
             if isinstance(parsed, SkippedFile):
                 reports.append(self._not_taken(parsed.relative_path, parsed.detail))
                 continue
-            reports.append(self._report(FileReport(parsed.relative_path, self._outcome_of(parsed.relative_path))))
+            path = parsed.document.relative_path
+            reports.append(self._report(FileReport(path, self._outcome_of(path))))
             self._held.append(parsed)
-            self._held_chars += len(parsed.decoded.text)
+            self._held_chars += len(parsed.document.decoded.text) + len(parsed.original or b"")
         if self._held_chars >= _COMMIT_CHARS:
             await self._commit(())
         return reports
@@ -219,7 +222,8 @@ class SourceSync:
         return self._report(FileReport(relative_path, FileOutcome.SKIPPED, detail))
 
     async def _commit(self, removed: Iterable[str]) -> None:
-        documents, self._held, self._held_chars = self._held, [], 0
+        held, self._held, self._held_chars = self._held, [], 0
+        documents = [parsed.document for parsed in held]
         removed_paths = tuple(removed)
         is_renamed = self._stored_prefix is not None and self._stored_prefix != self._plan.display_prefix
         if not documents and not removed_paths and not is_renamed:
@@ -231,8 +235,9 @@ class SourceSync:
             documents=documents,
             removed_paths=removed_paths,
             windows_by_path=await self._opened.embed_now(documents),
+            originals_by_path={p.document.relative_path: p.original for p in held if p.original is not None},
         )
-        self._committing = asyncio.ensure_future(self._opened.write(self._opened.collection.apply, change))
+        self._committing = asyncio.ensure_future(self._opened.write(Collection.apply, change))
         await asyncio.shield(self._committing)
         self._stored_prefix = self._plan.display_prefix
 

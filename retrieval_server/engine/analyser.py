@@ -9,9 +9,12 @@ import unicodedata
 
 import Stemmer
 
-ANALYSER_VERSION = 1
+ANALYSER_VERSION = 2
 
 _WORD = re.compile(r"\w+")
+# Emoji and other pictures are searched for, too; one picture is a term, also within a sequence.
+_PICTURES = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
+_WORD_OR_PICTURE = re.compile(f"\\w+|[{_PICTURES}]")
 # Lower-to-upper ("fooBar"), acronym-to-word ("HTTPServer"), and letter-digit borders split an identifier; "_" does too.
 # A plural acronym ("LLMs") is one part, and loses the "s" that Snowball leaves to words without vowels.
 _PART = re.compile(r"[A-Z]{2,}s(?![^\W\d_])|[^\W\d_]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+|[^\W\d_]+")
@@ -68,7 +71,10 @@ class _WordCache(dict[str, str]):
 
 
 def _cjk_terms(word: str) -> list[str]:
-    """Split a word that holds CJK into bigrams of each CJK run (a lone character stays) and what lies between."""
+    """Split a word that holds CJK into bigrams and characters of each CJK run, and what lies between.
+
+    Bigrams tell best; characters let one that is asked for alone be found.
+    """
     terms: list[str] = []
     position = 0
     for run in _CJK_RUN.finditer(word):
@@ -76,7 +82,8 @@ def _cjk_terms(word: str) -> list[str]:
         if between:
             terms.append(between[:MAX_TERM_CHARS].casefold())
         text = run.group()
-        terms.extend(text[i : i + 2] for i in range(len(text) - 1)) if len(text) > 1 else terms.append(text)
+        terms.extend(text[i : i + 2] for i in range(len(text) - 1))
+        terms.extend(text)
         position = run.end()
     if word[position:]:
         terms.append(word[position:][:MAX_TERM_CHARS].casefold())
@@ -95,11 +102,13 @@ def analyse(text: str) -> str:
     """Return the index terms of `text`, in order, joined with spaces.
 
     NFKC; case-folded; an identifier yields itself and its snake, camel and digit parts; English words are stemmed
-    (Snowball); CJK yields bigrams. Lone surrogates, which no index can hold, separate words.
+    (Snowball); CJK yields bigrams and characters; a picture such as an emoji is a term. Lone surrogates, which no index
+    can hold, separate words.
     """
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", _SURROGATE.sub(" ", text))
-    return " ".join(map(_words.__getitem__, _WORD.findall(text)))
+    if text.isascii():
+        return " ".join(map(_words.__getitem__, _WORD.findall(text)))
+    text = unicodedata.normalize("NFKC", _SURROGATE.sub(" ", text))
+    return " ".join(map(_words.__getitem__, _WORD_OR_PICTURE.findall(text)))
 
 
 def analyse_terms(text: str) -> list[str]:

@@ -31,7 +31,7 @@ class EncodingStopped(Exception):
 
 
 class Encoder(Protocol):
-    """Maps texts to unit vectors; vectors of different fingerprints must never be compared."""
+    """Maps texts to vectors, of any length; vectors of different fingerprints must never be compared."""
 
     @property
     def dimension(self) -> int:
@@ -44,17 +44,17 @@ class Encoder(Protocol):
         ...
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        """Return one vector, (dimension,) float32, L2-normalised."""
+        """Return one vector, (dimension,) float32."""
         ...
 
     def encode_windows(
         self, texts: Sequence[str], should_stop: Callable[[], bool] | None = None
     ) -> NDArray[np.float32]:
-        """Return one vector a text, (n_texts, dimension) float32, L2-normalised."""
+        """Return one vector a text, (n_texts, dimension) float32."""
         ...
 
     def count_pieces(self, texts: Sequence[str]) -> list[int]:
-        """Return how many word pieces each text has, uncut and without the special ones."""
+        """Return how many pieces each text has, uncut and without special ones."""
         ...
 
 

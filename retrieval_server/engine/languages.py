@@ -36,13 +36,16 @@ _CODE = {
     "css": ".css .scss",
 }
 _DOCS = {
-    "markdown": ".md .markdown .mdx",
+    "markdown": ".md .markdown .mdx .qmd .rmd",
     "restructuredtext": ".rst",
     "text": ".txt .text .adoc .org .tex",
-    "html": ".html .htm",
+    "html": ".html .htm .xhtml",
+    "notebook": ".ipynb",
+    "pdf": ".pdf",
 }
 _DATA = {
-    "json": ".json .jsonl .ipynb .geojson",
+    "json": ".json .jsonc .json5 .geojson",
+    "jsonl": ".jsonl .ndjson",
     "yaml": ".yaml .yml",
     "toml": ".toml",
     "xml": ".xml .svg",
@@ -68,6 +71,8 @@ _BY_SUFFIX = {
     for language, suffixes in table.items()
     for suffix in suffixes.split()
 }
+KNOWN_LANGUAGES = frozenset(language for language, _ in (*_BY_SUFFIX.values(), *_BY_NAME.values()))
+"""Every language that a document can have by its name."""
 
 
 def language_of(path: str) -> tuple[str, ContentKind]:

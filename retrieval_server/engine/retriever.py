@@ -1,148 +1,113 @@
-"""One query against one view of a collection: two ranked lists, fusion, priors, the best k."""
+"""One query against one view of a collection: its candidates, perhaps a second hop, and the best k of them."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
-from retrieval_server.engine.answerability import answerability, idf_coverage, skipped_reason
-from retrieval_server.engine.dense import DenseView
-from retrieval_server.engine.fusion import Fused, RankedList
+from retrieval_server.engine import balance, hops
+from retrieval_server.engine.answerability import answerability, idf_coverage, skipped_reason, unknown_share
+from retrieval_server.engine.candidates import (
+    BM25,
+    BM25_EXPANDED,
+    Candidates,
+    CandidateSearch,
+    Encode,
+    IndexView,
+    Question,
+)
+from retrieval_server.engine.filters import allowed_chunks
 from retrieval_server.engine.lexical import LexicalQuery, LexicalView, index_terms, lexical_query
-from retrieval_server.engine.priors import source_priors
-from retrieval_server.model import ListScore, Passage, Prior, RetrieveQuery, RetrieveResult
-
-QueryVector = Callable[[], NDArray[np.float32]]
-"""Returns the query as (dimension,) float32, L2-normalised."""
+from retrieval_server.engine.profiles import ranking_of
+from retrieval_server.engine.selection import Chosen, FileCaps, Side, choose
+from retrieval_server.model import (
+    ListScore,
+    Passage,
+    RetrieveQuery,
+    RetrieveResult,
+    SecondHop,
+)
 
 _JUDGED_PASSAGE_COUNT = 3
+# When a cap leaves too few of a pool, a larger one is searched.
+_POOL_GROWTH = 4
 
 
-class Place(NamedTuple):
-    """Where a chunk stands: enough to order, cap and weigh it without reading its text."""
+def retrieve(request: RetrieveQuery, view: IndexView, encode: Encode | None) -> RetrieveResult:
+    """Return the best `request.k` passages; without `encode`, those that words alone find.
 
-    path: str
-    relative_path: str
-    start_char: int
-    document_id: str
-
-
-class IndexView(Protocol):
-    """An immutable view of a collection as of one generation."""
-
-    @property
-    def generation(self) -> int:
-        """Generation of the collection."""
-
-    @property
-    def vector_epoch(self) -> int:
-        """Version of the dense view."""
-
-    @property
-    def dense_coverage(self) -> float:
-        """Embeddable chunks that have their vectors, 0 to 1."""
-
-    @property
-    def lexical(self) -> LexicalView:
-        """The BM25 list."""
-
-    @property
-    def dense(self) -> DenseView | None:
-        """The dense list, or None while vectors are missing."""
-
-    def places(self, chunk_ids: Sequence[int]) -> Mapping[int, Place]:
-        """Return the place of each chunk."""
-
-    def passages(self, chunk_ids: Sequence[int]) -> Mapping[int, Passage]:
-        """Return each chunk with its text, unscored."""
-
-
-class _Candidate(NamedTuple):
-    chunk_id: int
-    place: Place
-    score: float
-    priors: tuple[Prior, ...]
-
-
-def retrieve(request: RetrieveQuery, view: IndexView, query_vector: QueryVector | None) -> RetrieveResult:
-    """Return the best `request.k` passages.
-
-    The dense list takes part only when every embeddable chunk has its vectors: a half-embedded fusion would favour
-    whatever happens to be embedded. `query_vector` is asked only then; None leaves the list out.
+    Raises InvalidRequest for a filter that names what the collection does not know.
     """
     started = time.perf_counter()
-    query = lexical_query(request.query)
-    fusion = request.fusion
-    pool_count = max(fusion.pool_count, request.k)
-    lexical = view.lexical.search(query, pool_count) if fusion.lexical_weight > 0 else []
-    dense: list[tuple[int, float]] = []
-    if query_vector is not None and view.dense is not None and view.dense_coverage >= 1 and fusion.dense_weight > 0:
-        dense = view.dense.search(query_vector(), pool_count)
-
-    places = view.places(list({chunk_id for chunk_id, _ in (*lexical, *dense)}))
-    lists = [
-        RankedList("bm25", fusion.lexical_weight, _in_order(lexical, places)[:pool_count]),
-        RankedList("dense", fusion.dense_weight, _in_order(dense, places)),
-    ]
-    fused = Fused(lists, fusion.rank_constant)
-    query_terms = frozenset(query.weight_by_term)
-    ranked = sorted(
-        (_candidate(chunk_id, places[chunk_id], score, query_terms) for chunk_id, score in fused.scores.items()),
-        key=lambda c: (-c.score, c.place.path, c.place.start_char),
-    )
-    chosen = _capped(ranked, request.max_per_file)[: request.k]
-    texts = view.passages([c.chunk_id for c in chosen])
-    terms = {
-        c.chunk_id: _passage_terms(c.place, texts[c.chunk_id])
-        for c in (chosen if request.explain else chosen[:_JUDGED_PASSAGE_COUNT])
-    }
+    profile, constants, explanation = ranking_of(request, view.lexical.is_defined)
+    subsets = balance.subsets(request.filter, view) if request.balance else [allowed_chunks(request.filter, view)]
+    search = CandidateSearch(view, encode, constants, subsets)
+    question = Question(lexical_query(request.query), view.synonyms.expanded(request.query), request.query)
+    first, chosen, second_hop = _chosen(request, question, search)
+    terms = [_terms(one) for one in (chosen if request.explain else chosen[:_JUDGED_PASSAGE_COUNT])]
+    weights = _term_weights(question.lexical, view.lexical)
     score = answerability(
-        idf_coverage(_term_weights(query, view.lexical), (terms[c.chunk_id] for c in chosen[:_JUDGED_PASSAGE_COUNT])),
-        dense[0][1] if dense else None,
+        idf_coverage(weights, terms[:_JUDGED_PASSAGE_COUNT]),
+        first.best_cosine,
+        unknown_share(weights, (term for term in weights if not view.lexical.chunk_count_of(term))),
     )
-    explained = terms if request.explain else {}
     return RetrieveResult(
-        passages=tuple(
-            _passage(texts[c.chunk_id], c, fused.parts(c.chunk_id), explained.get(c.chunk_id), query) for c in chosen
-        ),
+        passages=(tuple(map(_explained, chosen, terms)) if request.explain else tuple(_scored(one) for one in chosen)),
         index_generation=view.generation,
         vector_epoch=view.vector_epoch,
         dense_coverage=view.dense_coverage,
         answerability=score,
         skipped_reason=skipped_reason(len(chosen), score),
         elapsed_s=time.perf_counter() - started,
+        profile_used=profile,
+        profile_explanation=explanation,
+        second_hop=second_hop,
     )
 
 
-def _in_order(hits: Sequence[tuple[int, float]], places: Mapping[int, Place]) -> list[tuple[int, float]]:
-    """Order by score, ties by place: the order of the index itself depends on how it came to be."""
-    return sorted(
-        ((i, score) for i, score in hits if i in places),
-        key=lambda hit: (-hit[1], places[hit[0]].path, places[hit[0]].start_char),
-    )
+def _chosen(
+    request: RetrieveQuery, question: Question, search: CandidateSearch
+) -> tuple[Candidates, list[Chosen], SecondHop | None]:
+    """Return the candidates of the first hop, what is chosen of both hops, and what the second one asked."""
+    view = search.view
+    # The profile's cap is how a result usually looks; the request's is a demand.
+    caps = FileCaps(most=request.max_per_file, usual=search.constants.max_per_file)
+    pick = partial(choose, caps=caps, read_passages=view.passages)
+    # No pool holds more than the cap lets through.
+    wanted = request.k if caps.most is None else min(request.k, caps.most * _document_count(search))
+    pool_count = max(search.constants.pool_count, request.k)
+    while True:
+        first = search.find(question, pool_count)
+        found, second_hop = [first], None
+        if request.hops > 1:
+            read = pick(_sides(found, is_balanced=request.balance), hops.READ_PASSAGE_COUNT)
+            bridge = hops.bridge(request.query, [one.passage for one in read], view.lexical)
+            if bridge is not None:
+                read_ids = {one.candidate.chunk_id for one in read}
+                found.append(hops.answering(search.find(bridge.question, pool_count), bridge, read_ids, view.lexical))
+                second_hop = bridge.asked
+        chosen = pick(_sides(found, is_balanced=request.balance), request.k)
+        is_all = all(one.is_complete for one in found) or pool_count >= len(view.table)
+        if len(chosen) >= wanted or is_all:
+            return first, chosen, second_hop
+        pool_count *= _POOL_GROWTH
 
 
-def _candidate(chunk_id: int, place: Place, fused_score: float, query_terms: frozenset[str]) -> _Candidate:
-    priors = source_priors(place.relative_path, query_terms)
-    for prior in priors:
-        fused_score *= prior.factor
-    return _Candidate(chunk_id, place, fused_score, priors)
+def _document_count(search: CandidateSearch) -> int:
+    documents = search.view.table.documents
+    return sum(len(documents if subset is None else subset.document_rows) for subset in search.subsets)
 
 
-def _capped(ranked: Sequence[_Candidate], max_per_file: int | None) -> list[_Candidate]:
-    if max_per_file is None:
-        return list(ranked)
-    kept: list[_Candidate] = []
-    count_by_document: dict[str, int] = {}
-    for candidate in ranked:
-        count = count_by_document.get(candidate.place.document_id, 0)
-        if count < max_per_file:
-            count_by_document[candidate.place.document_id] = count + 1
-            kept.append(candidate)
-    return kept
+def _sides(found: Sequence[Candidates], *, is_balanced: bool) -> list[Side]:
+    """Return what is taken in turn: the hops, and of each hop, if that is wanted, docs and code."""
+    if not is_balanced:
+        return [Side(one.ranked, one, hop) for hop, one in enumerate(found, start=1)]
+    is_code_first = any(balance.is_code(candidate) for candidate in found[0].ranked[:1])
+    return [
+        Side(part, one, hop)
+        for hop, one in enumerate(found, start=1)
+        for part in balance.sides(one.ranked, is_code_first=is_code_first)
+    ]
 
 
 def _term_weights(query: LexicalQuery, lexical: LexicalView) -> dict[str, float]:
@@ -151,21 +116,26 @@ def _term_weights(query: LexicalQuery, lexical: LexicalView) -> dict[str, float]
     return {term: 1 + lexical.idf(term) for term, weight in query.weight_by_term.items() if weight == heaviest}
 
 
-def _passage_terms(place: Place, passage: Passage) -> frozenset[str]:
-    return frozenset(index_terms(place.relative_path, passage.breadcrumbs, (), passage.text).split())
+def _terms(one: Chosen) -> frozenset[str]:
+    path = one.candidate.place.document.relative_path
+    return frozenset(index_terms(path, one.passage.breadcrumbs, (), one.passage.text).split())
 
 
-def _passage(
-    passage: Passage,
-    candidate: _Candidate,
-    list_scores: tuple[ListScore, ...],
-    explained_terms: frozenset[str] | None,
-    query: LexicalQuery,
-) -> Passage:
-    if explained_terms is None:
-        return replace(passage, score=candidate.score, list_scores=list_scores)
-    matched = tuple(term for term in query.weight_by_term if term in explained_terms)
-    explained = tuple(
-        part._replace(matched_terms=matched) if part.list_name == "bm25" and part.rank else part for part in list_scores
-    )
-    return replace(passage, score=candidate.score, list_scores=explained, priors=candidate.priors)
+def _scored(one: Chosen) -> Passage:
+    candidate = one.candidate
+    parts = one.side.found.fused.parts(candidate.chunk_id)
+    return replace(one.passage, score=candidate.score, list_scores=parts, hop=one.side.hop)
+
+
+def _explained(one: Chosen, terms: frozenset[str]) -> Passage:
+    question = one.side.found.question
+    asked = {BM25: question.lexical, BM25_EXPANDED: question.expanded}
+
+    def with_terms(part: ListScore) -> ListScore:
+        query = asked.get(part.list_name)
+        if query is None or part.rank == 0:
+            return part
+        return part._replace(matched_terms=tuple(term for term in query.weight_by_term if term in terms))
+
+    scored = _scored(one)
+    return replace(scored, list_scores=tuple(map(with_terms, scored.list_scores)), priors=one.candidate.priors)

@@ -2,35 +2,22 @@
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import islice
 
-from retrieval_server.engine.analyser import identifier_parts
-from retrieval_server.engine.stop_words import STOP_WORDS
+from retrieval_server.engine.skeleton import code_window, skeleton
 from retrieval_server.model import ContentKind
 
 # 256 less [CLS] and [SEP].
 MAX_WINDOW_PIECES = 254
 _MAX_HEADER_PIECES = 64
 _MAX_OVERLAP_PIECES = 48
-# The first parts name what a chunk is about; the last of a long one mostly cost time.
-_MAX_SKELETON_PARTS = 48
-WINDOWS_VERSION = 6
+WINDOWS_VERSION = 7
 
 CountPieces = Callable[[Sequence[str]], list[int]]
 
 # Code within prose is code; a fence that is not closed here was cut by the end of the chunk.
 _FENCED = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^[ \t]*+\1[ \t]*+$|\Z)", re.DOTALL | re.MULTILINE)
-_WORD = re.compile(r"[^\W\d]\w*")
 # A sentence's end, or a line's: what is never cut unless it alone fills a window.
 _SENTENCE = re.compile(r"[^\n.!?]*(?:[.!?](?!\s)[^\n.!?]*)*(?:[.!?]+\s+|\n+|\Z)")
-_KEYWORDS_TEXT = """
-    and as assert async auto await bool break case catch char class const constexpr continue def default del delete
-    do double elif else end enum except export extends extern false final finally float fn for from func function if
-    impl implements import in include inline int interface is lambda let long mut namespace new nil none nonlocal not
-    null or package pass private protected pub public raise return self short signed sizeof static str struct super
-    switch template this throw throws true try type typedef typename union unsigned use using var virtual void
-    while with yield"""
-_LEFT_OUT = STOP_WORDS.union(_KEYWORDS_TEXT.split())
 
 
 def window_texts(
@@ -38,26 +25,27 @@ def window_texts(
 ) -> list[str]:
     """Return the texts to embed for one chunk, none for data files.
 
-    Code becomes one window, its skeleton; prose becomes windows of whole sentences that overlap by one, with the
-    skeletons of fenced code between them.
+    Code becomes one window, its comments and its skeleton; prose becomes windows of whole sentences that overlap by
+    one, with the skeletons of fenced code between them.
     """
     file_name = path.rsplit("/", 1)[-1]
     if kind is ContentKind.DATA:
         return []
     if kind is ContentKind.CODE:
-        skeleton = _skeleton(" ".join((file_name, *breadcrumbs, text)))
-        return [skeleton] if skeleton else []
-    text = _FENCED.sub(lambda code: f"\n{_skeleton(code.group())}\n", text)
+        window = _fitted(code_window(file_name, breadcrumbs, text), count_pieces)
+        return [window] if window else []
+    text = _FENCED.sub(lambda code: f"\n{skeleton(code.group())}\n", text)
     header = " > ".join((file_name, *breadcrumbs))
     return _prose_windows(header, text, count_pieces)
 
 
-def _skeleton(text: str) -> str:
-    """Identifiers and words in parts, each once, by first appearance, without what says little."""
-    words = _WORD.findall(text)
-    parts = (part for word in words for part in identifier_parts(word))
-    telling = (part for part in parts if part not in _LEFT_OUT and len(part) > 1 and not part.isdecimal())
-    return " ".join(islice(dict.fromkeys(telling), _MAX_SKELETON_PARTS))
+def _fitted(window: str, count_pieces: CountPieces) -> str:
+    """Leave out the last words of what is too large: comments may hold anything."""
+    # A word piece is at least one character.
+    while len(window) > MAX_WINDOW_PIECES and count_pieces([window])[0] > MAX_WINDOW_PIECES:
+        words = window.split()
+        window = " ".join(words[: len(words) // 2]) if len(words) > 1 else window[:MAX_WINDOW_PIECES]
+    return window
 
 
 def _prose_windows(header: str, text: str, count_pieces: CountPieces) -> list[str]:

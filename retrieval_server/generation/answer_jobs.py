@@ -1,14 +1,15 @@
 """The jobs of answers: into the queue, followed to their end, and cancelled when nobody waits for them any more."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing, suppress
 from typing import Any, Protocol
 
 from groundwire.internal.v1 import job_pb2
-from groundwire.v1 import error_pb2
-from retrieval_server.errors import GroundwireError, InternalFault, NotFound
-from retrieval_server.generation.answer_model import Event, Fallback
+from groundwire.v1 import answer_pb2, error_pb2
+from retrieval_server.errors import GroundwireError, InternalFault, NotFound, Overloaded
+from retrieval_server.generation.answer_model import AnswerState, Event, Fallback, Result
 from retrieval_server.generation.job_messages import fallback_from_message
 from retrieval_server.generation.transcript import Transcript, failure_of
 from retrieval_server.generation.waiters import Waiters
@@ -39,6 +40,23 @@ class JobQueue(Protocol):
     async def has_live_worker(self) -> bool:
         """Return whether some worker, idle or busy, has shown a sign of life."""
 
+    async def require(self, job_id: str) -> None:
+        """Return when the job is there; raises NotFound or Unavailable."""
+
+    async def remember(self, job_id: str, ended: job_pb2.JobEnded) -> None:
+        """Keep an answer that has passed its check, for equal questions."""
+
+    def let_go(self) -> None:
+        """End the streams of `follow` soon with Unavailable (SHUTTING_DOWN); their jobs go on."""
+
+
+_SCOPE = "answer.anonymous."
+
+
+def request_id_of(job_id: str) -> str:
+    """Return the `request_id` that `answer_job_id` made a queue's id of."""
+    return job_id.removeprefix(_SCOPE)
+
 
 def answer_job_id(request_id: str) -> str:
     """Return the queue's id for a caller's `request_id`.
@@ -46,7 +64,7 @@ def answer_job_id(request_id: str) -> str:
     Answer, StreamAnswer, BatchAnswer, AttachAnswer and CancelAnswer share the namespace "answer". Callers have no
     identity yet, so all are "anonymous"; a request_id holds no dot, so no two scopes can meet in one id.
     """
-    return f"answer.anonymous.{request_id}"
+    return f"{_SCOPE}{request_id}"
 
 
 class AnswerJobs:
@@ -56,6 +74,7 @@ class AnswerJobs:
         self._queue = queue
         self._waiters = Waiters()
         self._background: set[asyncio.Task[None]] = set()
+        self._letting_go = False
 
     async def enqueue(
         self,
@@ -65,28 +84,40 @@ class AnswerJobs:
         *,
         cancel_when_alone: bool,
     ) -> None:
-        """Put a job into the queue.
+        """Put a job into the queue; one of priority BATCH waits until there is room for it, or its time is over.
 
         The command runs to its end although the caller leaves meanwhile; `cancel_when_alone` then ends the job.
         """
-        enqueueing = asyncio.ensure_future(self._queue.enqueue(job, known, request_hash))
-        try:
-            await asyncio.shield(enqueueing)
-        except asyncio.CancelledError:
-            self._in_background(self._finish_enqueueing(enqueueing, job.job_id if cancel_when_alone else None))
-            raise
+        while True:
+            enqueueing = asyncio.ensure_future(self._queue.enqueue(job, known, request_hash))
+            try:
+                await asyncio.shield(enqueueing)
+            except asyncio.CancelledError:
+                self._in_background(self._finish_enqueueing(enqueueing, job.job_id if cancel_when_alone else None))
+                raise
+            except Overloaded as error:
+                remaining_s = job.deadline.ToMilliseconds() / 1000 - time.time()
+                if job.priority != answer_pb2.ANSWER_PRIORITY_BATCH or remaining_s < error.retry_after_s:
+                    raise
+                # Its caller reads no more items meanwhile: that is how a batch learns of a full queue.
+                await asyncio.sleep(error.retry_after_s)
+            else:
+                return
 
     async def follow(
         self, job_id: str, known: job_pb2.JobRetrieved | None, *, cancel_when_alone: bool
     ) -> AsyncGenerator[Event]:
         """Yield the answer's events of a job.
 
-        `known` stands in when the queue no longer has the first event; without either, NotFound is raised. When the
+        `known` stands in when the queue no longer has the first event; without either, NotFound is raised, or
+        Unavailable when the queue cannot be asked. When the
         last caller of a job leaves before its end and one of them had `cancel_when_alone`, the job is cancelled.
         """
         transcript: Transcript | None = None
         ended = False
         watching: asyncio.Task[None] | None = None
+        if known is None:
+            await self._queue.require(job_id)
         self._waiters.join(job_id, cancel_when_alone=cancel_when_alone)
         try:
             async with aclosing(self._queue.follow(job_id)) as job_events:
@@ -104,6 +135,8 @@ class AnswerJobs:
                     told = (
                         await asyncio.to_thread(transcript.follow, job_event) if ended else transcript.follow(job_event)
                     )
+                    if ended and _is_worth_keeping(told[-1].content, job_event.ended):
+                        await self._queue.remember(job_id, job_event.ended)
                     for event in told:
                         yield event
             if not ended:
@@ -111,7 +144,8 @@ class AnswerJobs:
         finally:
             if watching is not None:
                 watching.cancel()
-            if self._waiters.leave(job_id) and not ended:
+            # A caller that this server lets go comes back, here or elsewhere, and wants its job to be there.
+            if self._waiters.leave(job_id) and not ended and not self._letting_go:
                 self._in_background(self._cancel_abandoned(job_id))
 
     async def _give_up_without_workers(self, job_id: str) -> None:
@@ -138,6 +172,11 @@ class AnswerJobs:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
+    def let_go(self) -> None:
+        """End the streams that follow jobs, so that their callers attach again elsewhere; no job is cancelled."""
+        self._letting_go = True
+        self._queue.let_go()
+
     async def close(self) -> None:
         """Wait for the cancellations that callers who went away have left behind."""
         while self._background:
@@ -146,8 +185,21 @@ class AnswerJobs:
     async def _finish_enqueueing(self, enqueueing: asyncio.Future[object], cancel_job_id: str | None) -> None:
         with suppress(GroundwireError):
             await enqueueing
-            if cancel_job_id is not None:
+            if cancel_job_id is not None and not self._letting_go:
                 await self._queue.cancel(cancel_job_id)
+
+
+def _is_worth_keeping(result: object, ended: job_pb2.JobEnded) -> bool:
+    """Tell whether a generated answer was found good: nothing stands in for it."""
+    return (
+        ended.outcome == job_pb2.JOB_OUTCOME_FINISHED
+        and isinstance(result, Result)
+        and result.state is AnswerState.ANSWERED
+        and result.generator is not None
+        and result.generator.fallback_reason is None
+        and bool(result.sentences)
+        and all(sentence.supported for sentence in result.sentences)
+    )
 
 
 def _not_followed(first_event: job_pb2.JobEvent) -> GroundwireError:

@@ -1,10 +1,14 @@
 """The nouns of answering, without protobuf: what is asked, what is told on the way, and what comes out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from retrieval_server.errors import GroundwireError, Reason
+from retrieval_server.generation.packing import Packing, PackingOptions
 from retrieval_server.model import Passage, RetrieveQuery, SkippedReason
+
+DEFAULT_MIN_SUPPORTED = 0.5
+"""Share of an answer's characters that must be supported: an answer most of which nothing backs misleads."""
 
 
 class AnswerMode(Enum):
@@ -28,6 +32,13 @@ class OnDisconnect(Enum):
     KEEP = "keep"
 
 
+class Priority(Enum):
+    """Who goes first when more jobs wait than workers can take."""
+
+    INTERACTIVE = "interactive"
+    BATCH = "batch"
+
+
 class AnswerState(Enum):
     """How an answer ended."""
 
@@ -49,17 +60,28 @@ class AnswerOptions:
     max_prompt_tokens: int
     answer_anyway: bool
     timeout_s: float
+    closed_book: bool = False
+    min_supported: float = DEFAULT_MIN_SUPPORTED
+    packing: PackingOptions = field(default_factory=PackingOptions)
+    copy_bonus: float = 0.0
+    priority: Priority = Priority.INTERACTIVE
+    generate_anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A checked request to answer. `request_hash` is equal for equal requests, whoever sends them."""
+    """A checked request to answer. `request_hash` is equal for equal requests, whoever sends them.
+
+    `retrieve.query` is the question as it stands by itself, after the conversation has been read. `caller` is whom its
+    turn in the queue is counted to.
+    """
 
     retrieve: RetrieveQuery
     options: AnswerOptions
     request_id: str
     request_hash: bytes
     id_is_callers: bool
+    caller: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +117,7 @@ class Generator:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     dropped_passage_indexes: tuple[int, ...] = ()
+    from_cache: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +146,10 @@ class Restarted:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The whole of an answer; `error` says why there is none, unless it was ANSWERED or SKIPPED."""
+    """The whole of an answer; `error` says why there is none, unless it was ANSWERED or SKIPPED.
+
+    `question` is what was searched and answered; `packing` is what a model was given, None when none was asked.
+    """
 
     retrieved: Retrieved
     state: AnswerState
@@ -134,6 +160,9 @@ class Result:
     skipped_reason: SkippedReason | None = None
     error: GroundwireError | None = None
     attempt_count: int = 1
+    question: str = ""
+    missing_words: tuple[str, ...] = ()
+    packing: Packing | None = None
 
 
 @dataclass(frozen=True, slots=True)

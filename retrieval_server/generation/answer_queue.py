@@ -3,29 +3,27 @@
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections import Counter
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from enum import Enum
-from typing import NoReturn, TypeVar, cast
-
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisError
+from typing import NoReturn, cast
 
 from groundwire.internal.v1 import job_pb2
 from groundwire.queue import scripts
-from groundwire.queue.connection import Backoff, connect
+from groundwire.queue.connection import connect
 from groundwire.queue.ending import CANCELLED, NO_WORKER_LEFT, WHATEVER_NONCE, EndAttempt, Ending, EndResult
 from groundwire.queue.keys import PartitionKeys, partition_of
 from groundwire.queue.liveness import WorkerInfo, seen_workers
-from groundwire.v1 import error_pb2
-from retrieval_server.errors import Conflict, NotFound, Overloaded, Unavailable
+from groundwire.v1 import answer_pb2, error_pb2
+from retrieval_server.errors import Conflict, NotFound, Overloaded
+from retrieval_server.generation.answer_cache import NearQuestions
+from retrieval_server.generation.answered_jobs import AnsweredJobs
+from retrieval_server.generation.dead_letters import DeadLetters
 from retrieval_server.generation.job_follower import FOLLOW_BLOCK_S, JobFollower
 from retrieval_server.generation.job_reaper import JobReaper
+from retrieval_server.generation.queue_calls import RETRY_AFTER_S, answered
 
-T = TypeVar("T")
-
-RETRY_AFTER_S = 1.0
-_TRIES = 3
 _MAX_FOLLOWERS_READING = 128
 
 
@@ -44,6 +42,8 @@ class QueueStats:
     running_count: int
     dead_letter_count: int
     live_worker_count: int
+    slot_count: int = 0
+    waiting_batch_count: int = 0
 
 
 class AnswerQueue:
@@ -58,16 +58,22 @@ class AnswerQueue:
         lease_s: float,
         max_deliveries: int,
         ttl_s: float,
+        max_share: float = 1.0,
+        cache_ttl_s: float = 0.0,
+        near_questions: NearQuestions | None = None,
     ) -> None:
         """Connect when first used.
 
         Args:
-            redis_url: `redis://`, `rediss://` or `unix://`.
+            redis_url: see `groundwire.queue.redis_url`.
             partition_count: the same in servers and workers.
             max_depth: jobs that may wait in one partition.
             lease_s: a worker that has been silent for this long counts as dead.
             max_deliveries: workers that a job may crash before it is given up.
             ttl_s: how long a job's events are kept after its last use.
+            max_share: of `max_depth`, what one caller may have waiting, and all BATCH jobs together.
+            cache_ttl_s: how long answers are kept for equal questions; 0 keeps none.
+            near_questions: which questions share the answer to another one as well.
 
         Raises:
             RedisUrlError: the address can never work.
@@ -80,18 +86,30 @@ class AnswerQueue:
         self._lease_s = lease_s
         self._max_deliveries = max_deliveries
         self._ttl_s = ttl_s
+        self._max_waiting_of_one = max(1, round(max_depth * max_share))
+        self._letting_go = asyncio.Event()
+        self._answered: AnsweredJobs | None = None
+        if cache_ttl_s:
+            self._answered = AnsweredJobs(
+                self._redis, partition_count, ttl_s=ttl_s, cache_ttl_s=cache_ttl_s, near=near_questions
+            )
+        self.dead_letters = DeadLetters(self._redis, partition_count)
 
     async def enqueue(
         self, job: job_pb2.GenerationJob, retrieved: job_pb2.JobRetrieved, request_hash: bytes
     ) -> EnqueueOutcome:
-        """Put a job into the queue, or find the one that its id already names.
+        """Put a job into the queue, or find the one that its id already names, or make one that is answered already.
 
         An id whose job ended in a way that may be retried (cancelled, expired, given up) is used anew.
 
         Raises:
             Conflict: the id names a job of another request.
-            Overloaded: as many jobs wait as are allowed.
+            Overloaded: as many jobs wait as are allowed, in all, of this caller or of BATCH priority.
         """
+        if self._answered is not None:
+            kept = await self._answered.find(job, [worker.model for worker in await self.workers()])
+            if kept is not None:
+                return _outcome(await self._answered.enqueue(job, retrieved, request_hash, kept))
         incarnation = secrets.token_hex(8)
         remaining_ms = round(job.deadline.ToMilliseconds() - time.time() * 1000)
 
@@ -109,20 +127,27 @@ class AnswerQueue:
                     remaining_ms,
                     round(self._ttl_s * 1000),
                     self._max_depth,
+                    self._max_waiting_of_one,
                     self._max_deliveries,
+                    "batch" if job.priority == answer_pb2.ANSWER_PRIORITY_BATCH else "interactive",
+                    job.caller,
                 ),
             )
 
-        answer = (await _answered(send)).decode()
-        if answer == "conflict":
-            _raise_conflict()
-        if answer == "full":
+        answer = (await answered(send)).decode()
+        if answer in {"full", "caller_full"}:
+            share = f"{self._max_depth} jobs wait"
+            if answer == "caller_full":
+                share = f"{self._max_waiting_of_one} jobs of this caller, or of batches, wait; the rest is for others"
             raise Overloaded(
-                error_pb2.ERROR_REASON_QUEUE_FULL,
-                f"the answer queue is full ({self._max_depth} jobs wait)",
-                retry_after_s=RETRY_AFTER_S,
+                error_pb2.ERROR_REASON_QUEUE_FULL, f"the answer queue is full ({share})", retry_after_s=RETRY_AFTER_S
             )
-        return EnqueueOutcome(answer)
+        return _outcome(answer)
+
+    async def remember(self, job_id: str, ended: job_pb2.JobEnded) -> None:
+        """Keep an answer that has passed its check, for equal questions; only for jobs of this process."""
+        if self._answered is not None:
+            await self._answered.remember(job_id, ended)
 
     async def is_stored(self, job_id: str, request_hash: bytes) -> bool:
         """Return whether `enqueue` would find a job rather than create one.
@@ -131,7 +156,7 @@ class AnswerQueue:
             Conflict: the id names a job of another request.
         """
         keys = self._partition(job_id)
-        request_hash_stored, state, retryable = await _answered(
+        request_hash_stored, state, retryable = await answered(
             lambda: self._redis.hmget(keys.job(job_id), ["request_hash", "state", "retryable"])
         )
         if state is None or (state == b"ended" and retryable == b"1" and request_hash_stored == request_hash):
@@ -148,8 +173,18 @@ class AnswerQueue:
         ends, for this caller, as FAILED with QUEUE_UNAVAILABLE.
         """
         return JobFollower(
-            self._redis, self._blocking_redis, self._partition(job_id), job_id, after_sequence, ttl_s=self._ttl_s
+            self._redis,
+            self._blocking_redis,
+            self._partition(job_id),
+            job_id,
+            after_sequence,
+            ttl_s=self._ttl_s,
+            let_go=self._letting_go,
         ).events()
+
+    def let_go(self) -> None:
+        """End all streams of `follow` within FOLLOW_BLOCK_S with Unavailable (SHUTTING_DOWN); the jobs go on."""
+        self._letting_go.set()
 
     async def cancel(self, job_id: str) -> bool:
         """End a job, whoever holds it; return whether this call did, False when it had ended before.
@@ -159,9 +194,7 @@ class AnswerQueue:
         """
         result = await self._end(job_id, CANCELLED)
         if result is EndResult.MISSING:
-            raise NotFound(
-                error_pb2.ERROR_REASON_JOB_NOT_FOUND, "no job has that request_id, or its time to live has passed"
-            )
+            _raise_not_found()
         return result is EndResult.ENDED
 
     async def give_up(self, job_id: str) -> bool:
@@ -170,29 +203,57 @@ class AnswerQueue:
 
     async def _end(self, job_id: str, ending: Ending) -> EndResult:
         attempt = EndAttempt(self._partition(job_id), job_id, ending, expected_nonce=WHATEVER_NONCE)
-        return await _answered(lambda: attempt.send(self._redis))
+        return await answered(lambda: attempt.send(self._redis))
+
+    async def require(self, job_id: str) -> None:
+        """Return when a job of that id is there. Raises NotFound."""
+        if not await answered(lambda: self._redis.exists(self._partition(job_id).job(job_id))):
+            _raise_not_found()
 
     async def stats(self) -> QueueStats:
         """Count jobs and live workers."""
 
         async def count() -> list[int]:
-            all_keys = [PartitionKeys(number) for number in range(self._partition_count)]
             return [
-                await self._redis.zcard(key) for keys in all_keys for key in (keys.waiting, keys.running, keys.dead)
+                await self._redis.zcard(key)
+                for keys in self._partitions()
+                for key in (keys.waiting, keys.running, keys.dead)
             ]
 
-        counts = await _answered(count)
+        async def count_batch() -> int:
+            counts = [await scripts.WAITING_BATCH.run(self._redis, keys.of_script("")) for keys in self._partitions()]
+            return sum(counts)
+
+        counts = await answered(count)
+        workers = await self.workers()
         return QueueStats(
             waiting_count=sum(counts[0::3]),
             running_count=sum(counts[1::3]),
             dead_letter_count=sum(counts[2::3]),
-            live_worker_count=len(await self.workers()),
+            live_worker_count=len(workers),
+            slot_count=sum(worker.slot_count for worker in workers),
+            waiting_batch_count=await answered(count_batch),
         )
 
     async def workers(self) -> list[WorkerInfo]:
         """Return the workers that showed a sign of life within the lease, by id."""
-        seen = await _answered(lambda: seen_workers(self._redis))
+        seen = await answered(lambda: seen_workers(self._redis))
         return [worker for worker in seen if worker.silent_s <= self._lease_s]
+
+    async def running_counts(self) -> Counter[str]:
+        """Return how many jobs each worker holds, by worker id."""
+
+        async def count() -> Counter[str]:
+            held: Counter[str] = Counter()
+            for keys in self._partitions():
+                for job_id in cast("list[bytes]", await self._redis.zrange(keys.running, 0, -1)):
+                    stored = await self._redis.hget(keys.job(job_id.decode()), "worker")
+                    worker_id = cast("bytes | None", stored)
+                    if worker_id is not None:
+                        held[worker_id.decode()] += 1
+            return held
+
+        return await answered(count)
 
     async def has_live_worker(self) -> bool:
         """Return whether some worker, idle or busy, showed a sign of life within the lease."""
@@ -200,7 +261,7 @@ class AnswerQueue:
 
     async def run_reaper(self) -> None:
         """End jobs that no worker will end, until cancelled."""
-        await JobReaper(self._redis, [PartitionKeys(number) for number in range(self._partition_count)]).run()
+        await JobReaper(self._redis, self._partitions()).run()
 
     async def close(self) -> None:
         """Close the connections."""
@@ -210,25 +271,23 @@ class AnswerQueue:
     def _partition(self, job_id: str) -> PartitionKeys:
         return partition_of(job_id, self._partition_count)
 
+    def _partitions(self) -> list[PartitionKeys]:
+        return [PartitionKeys(number) for number in range(self._partition_count)]
 
-async def _answered(call: Callable[[], Awaitable[T]]) -> T:
-    """Return what Redis answers; a lost connection is worth another try, as all calls may be sent twice."""
-    backoff = Backoff()
-    while True:
-        try:
-            return await call()
-        except RedisError as error:
-            delay_s = backoff.next_s()
-            if not isinstance(error, RedisConnectionError) or backoff.failures >= _TRIES:
-                raise Unavailable(
-                    error_pb2.ERROR_REASON_QUEUE_UNAVAILABLE,
-                    f"the answer queue cannot be used: {error}",
-                    retry_after_s=RETRY_AFTER_S,
-                ) from error
-        await asyncio.sleep(delay_s)
+
+def _outcome(answer: str) -> EnqueueOutcome:
+    if answer == "conflict":
+        _raise_conflict()
+    return EnqueueOutcome(answer)
 
 
 def _raise_conflict() -> NoReturn:
     raise Conflict(
         error_pb2.ERROR_REASON_REQUEST_ID_CONFLICT, "that request_id was used with another request; choose another id"
+    )
+
+
+def _raise_not_found() -> NoReturn:
+    raise NotFound(
+        error_pb2.ERROR_REASON_JOB_NOT_FOUND, "no answer has that request_id, or its time to live has passed"
     )

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import dataclass
 
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import error_pb2
@@ -25,15 +26,29 @@ from retrieval_server.generation.answer_model import (
     Retrieved,
 )
 from retrieval_server.generation.direct_answers import extractive_events, skipped_events
-from retrieval_server.generation.job_messages import job_message, job_passage_count, retrieved_message
+from retrieval_server.generation.job_messages import add_plan, job_message, retrieved_message
+from retrieval_server.generation.job_plan import plan_job
 from retrieval_server.generation.kept_answers import KeptAnswers
-from retrieval_server.generation.packing import PackedPrompt, pack_prompt
+from retrieval_server.generation.packing import Packing, without
+from retrieval_server.generation.prompt_packing import PackedPrompt, pack_prompt
+from retrieval_server.generation.reading import missing_names
 from retrieval_server.model import RetrieveQuery, RetrieveResult, SkippedReason
 from retrieval_server.passage_message import passage_to_pb
 from retrieval_server.settings import ServerSettings
 
 # The passages are one part of a message whose rest is the answer with its citations.
 _MAX_PASSAGES_SHARE = 0.75
+
+
+_NOTHING_FOUND = RetrieveResult((), 0, 0, 0.0, 0.0, None, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPrompt:
+    """A prompt as a worker would see it, and what of the passages is in it."""
+
+    prompt: PackedPrompt
+    packing: Packing
 
 
 class Answering:
@@ -60,7 +75,7 @@ class Answering:
         events = self._kept.find(question.request_id, question.request_hash)
         known: job_pb2.JobRetrieved | None = None
         if events is None and not await self._is_stored(question):
-            found = await self._retrieve(question.retrieve)
+            found = await self._found(question)
             retrieved = Retrieved(question.request_id, found.passages, found.index_generation)
             known = retrieved_message(question, retrieved)
             self._check_size(known.ByteSize())
@@ -110,11 +125,27 @@ class Answering:
             return False
         return await self._queue.cancel(answer_job_id(request_id))
 
-    async def render_prompt(self, question: Question) -> PackedPrompt:
+    async def render_prompt(self, question: Question) -> RenderedPrompt:
         """Return the prompt that the question would be answered with; nothing is generated."""
-        found = await self._retrieve(question.retrieve)
-        passages = [*map(passage_to_pb, found.passages)]
-        return pack_prompt(question.retrieve.query, passages, question.options.max_prompt_tokens)
+        found = await self._found(question)
+        plan = await asyncio.to_thread(plan_job, question, found.passages)
+        prompt = pack_prompt(
+            question.retrieve.query,
+            [passage_to_pb(one.passage) for one in plan.packing.packed],
+            question.options.max_prompt_tokens,
+            answer_start=plan.answer_start,
+            closed_book=question.options.closed_book,
+        )
+        return RenderedPrompt(prompt, without(plan.packing, prompt.dropped_passage_indexes))
+
+    async def _found(self, question: Question) -> RetrieveResult:
+        if question.options.closed_book:
+            return _NOTHING_FOUND
+        return await self._retrieve(question.retrieve)
+
+    def let_go(self) -> None:
+        """End the streams of callers who wait for jobs; they attach again when the server is back, or elsewhere."""
+        self._jobs.let_go()
 
     async def close(self) -> None:
         """Wait for the cancellations that callers who went away have left behind."""
@@ -136,12 +167,19 @@ class Answering:
         known: job_pb2.JobRetrieved,
     ) -> tuple[Event, ...] | None:
         """Return the events of an answer that needs no generator; otherwise enqueue its job and return None."""
-        if not retrieved.passages:
+        query = question.retrieve.query
+        missing: tuple[str, ...] = ()
+        if question.options.closed_book:
+            skipped_reason = None
+        elif not retrieved.passages:
             skipped_reason = skipped_reason or SkippedReason.NO_PASSAGES
         elif question.options.answer_anyway:
             skipped_reason = None
+        elif skipped_reason is None:
+            missing = await asyncio.to_thread(missing_names, query, retrieved.passages)
+            skipped_reason = SkippedReason.NOT_IN_PASSAGES if missing else None
         if skipped_reason is not None:
-            events = skipped_events(retrieved, skipped_reason)
+            events = skipped_events(query, retrieved, skipped_reason, missing)
         else:
             reason = None
             if question.options.mode is AnswerMode.STUFF:
@@ -159,10 +197,12 @@ class Answering:
         try:
             await self._require_live_worker()
             job_id = answer_job_id(question.request_id)
-            job = job_message(question, job_id, known, job_passage_count(retrieved.passages))
+            plan = await asyncio.to_thread(plan_job, question, retrieved.passages)
+            add_plan(known, plan)
+            job = job_message(question, job_id, plan)
             await self._jobs.enqueue(job, known, question.request_hash, cancel_when_alone=_cancel_when_alone(question))
         except (Unavailable, Overloaded) as error:
-            if question.options.fallback is Fallback.NONE:
+            if question.options.fallback is Fallback.NONE or question.options.closed_book:
                 raise
             return error.reason
         return None

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from copy import copy
 
 from retrieval_server.model import Passage
 
@@ -12,11 +13,15 @@ MARKER = re.compile(r"\[(\d{1,4}(?:\s?,\s?\d{1,4}){0,15})\]")
 
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)(?:\.\d+)*")
+_WRITTEN = re.compile(r"(?:--)?[A-Za-z_]\w*(?:[.:-]+\w+)*")
 _LIST_NUMBER = re.compile(r"\s*\d{1,4}[.)]\s")
 _CODE = re.compile(r"(?<!`)`++([^`\n]++)`")
 # "--dry-run", and in code "git-annex": made of held words they may still be made up.
 _FLAG = re.compile(r"(?<![\w-])--([A-Za-z]\w*+(?:-\w++)*+)")
 _COMPOUND = re.compile(r"(?<!\w)\w++(?:-\w++)++")
+# Said of code they are values, as numbers are.
+_LITERAL = re.compile(r"(?<![\w.])(?:None|True|False)(?![\w])")
+_LITERAL_WORDS = frozenset(("none", "true", "false"))
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s\Z")
 _INNER_CAPITAL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 
@@ -29,6 +34,20 @@ class Claims:
         self.words = frozenset(_identifiers(text))
         self.numbers = frozenset(_numbers(text))
 
+    def without(self, other: "Claims") -> "Claims":
+        """Return what this claims and `other` does not."""
+        left = copy(self)
+        left.words -= other.words
+        left.numbers -= other.numbers
+        return left
+
+    def values(self) -> frozenset[str]:
+        """Return the numbers and literals among the claims."""
+        return self.numbers | (self.words & _LITERAL_WORDS)
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.numbers)
+
 
 class HeldWords:
     """Every word and number of a passage, with those of its path and breadcrumbs, which a model may repeat."""
@@ -40,6 +59,21 @@ class HeldWords:
             self.words.update(word.casefold() for word in _WORD.findall(text))
             self.words.update(compound.casefold() for compound in _COMPOUND.findall(text))
             self.numbers.update(_numbers(text))
+
+
+def holds_value(line: str, value: str) -> bool:
+    """Tell whether a number or literal, as `Claims.values` has it, stands in a line."""
+    return value in _numbers(line) or value in {word.casefold() for word in _LITERAL.findall(line)}
+
+
+def identifiers_as_written(text: str) -> list[str]:
+    """Return the identifiers of `text`, each once, in order, as they are written: with their dots and dashes."""
+    found: list[str] = []
+    for match in _WRITTEN.finditer(text):
+        written = match.group()
+        if (text[match.start() - 1 : match.start()] == "`" or any(_identifiers(written))) and written not in found:
+            found.append(written)
+    return found
 
 
 def are_held(claims: Claims, passages: Iterable[HeldWords]) -> bool:
@@ -60,6 +94,8 @@ def _identifiers(text: str) -> Iterable[str]:
         for word in (*_WORD.findall(code.group(1)), *_COMPOUND.findall(code.group(1))):
             if not word[0].isdigit():
                 yield word.casefold()
+    for literal in _LITERAL.findall(text):
+        yield literal.casefold()
     for flag in _FLAG.findall(text):
         yield flag.casefold()
     for match in _WORD.finditer(text):

@@ -19,9 +19,14 @@ from retrieval_server.model import SkippedReason
 EXTRACTIVE_MODEL = "extractive"
 
 
-def skipped_events(retrieved: Retrieved, reason: SkippedReason) -> tuple[Event, ...]:
+def skipped_events(
+    question: str, retrieved: Retrieved, reason: SkippedReason, missing_words: tuple[str, ...] = ()
+) -> tuple[Event, ...]:
     """Return the events of an answer that was not attempted."""
-    return _numbered(retrieved, Result(retrieved, AnswerState.SKIPPED, skipped_reason=reason))
+    result = Result(
+        retrieved, AnswerState.SKIPPED, skipped_reason=reason, question=question, missing_words=missing_words
+    )
+    return _numbered(retrieved, result)
 
 
 def extractive_events(
@@ -37,7 +42,7 @@ def extractive_contents(
     """Yield the deltas and the result of an extractive answer; SKIPPED when there is nothing to extract."""
     extracted = extract_answer(question, retrieved.passages)
     if not extracted.text:
-        yield Result(retrieved, AnswerState.SKIPPED, skipped_reason=SkippedReason.NO_PASSAGES)
+        yield Result(retrieved, AnswerState.SKIPPED, skipped_reason=SkippedReason.NO_PASSAGES, question=question)
         return
     yield from map(Delta, extracted.deltas)
     yield Result(
@@ -48,6 +53,7 @@ def extractive_contents(
         sentences=extracted.sentences,
         generator=Generator(EXTRACTIVE_MODEL, AnswerMode.EXTRACTIVE, fallback_reason),
         attempt_count=attempt_count,
+        question=question,
     )
 
 

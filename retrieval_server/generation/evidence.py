@@ -13,6 +13,7 @@ from retrieval_server.model import Passage
 _MAX_WINDOW_LINES = 4
 # What another line must add to a window, as a share of all that is asked for, to be worth reading.
 _MIN_LINE_GAIN = 0.03
+_DECISIVE_FACTOR = 3
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -74,18 +75,26 @@ class Evidence:
         spans = self._spans[passage_index]
         return Window(passage_index, first_line, last_line, spans[first_line][0], spans[last_line][1], covered)
 
-    def best_window(self, terms: frozenset[str], only: Collection[int] | None = None) -> Window | None:
+    def span_window(self, passage_index: int, start: int, end: int) -> Window:
+        """Return the window of the lines that hold `text[start:end]`; it covers no terms."""
+        spans = self._spans[passage_index]
+        lines = [line for line, span in enumerate(spans) if span[0] < end and span[1] > start]
+        return self.line_window(passage_index, lines[0], lines[-1], _NOTHING)
+
+    def best_window(
+        self, terms: frozenset[str], only: Collection[int] | None = None, *, decisive: frozenset[str] = _NOTHING
+    ) -> Window | None:
         """Return the few lines that hold most of `terms` by weight; None when no line holds any.
 
-        `only` restricts the search to some passages. Equals go to the better passage, then the fewer lines, then the
-        earlier ones.
+        `only` restricts the search to some passages. Terms that are `decisive` weigh three times as much. Equals go to
+        the better passage, then the fewer lines, then the earlier ones.
         """
         found: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
         for term in terms:
             for place in self._lines_of_term.get(term, ()):
                 if only is None or place[0] in only:
                     found[place].add(term)
-        weights = {term: self.weight((term,)) for term in terms}
+        weights = {term: self.weight((term,)) * (_DECISIVE_FACTOR if term in decisive else 1) for term in terms}
         line_cost = int(_MIN_LINE_GAIN * sum(weights.values()))
         best: tuple[int, int, int, int] | None = None
         best_covered: frozenset[str] = frozenset()

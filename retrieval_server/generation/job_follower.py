@@ -10,20 +10,24 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from groundwire.internal.v1 import job_pb2
+from groundwire.queue import scripts
 from groundwire.queue.connection import Backoff
 from groundwire.queue.ending import EXPIRED, WHATEVER_NONCE, EndAttempt, Ending
 from groundwire.queue.events import decode_event
 from groundwire.queue.keys import PartitionKeys
 from groundwire.v1 import error_pb2
+from retrieval_server.errors import Unavailable
 
 log = structlog.get_logger()
 
 FOLLOW_BLOCK_S = 1.0
 """How long a read waits for events, and so how soon a flushed or expired job is noticed."""
-DEADLINE_GRACE_S = 1.0
+DEADLINE_GRACE_S = 0.4
 """Past its deadline a job has this long to be ended by its worker."""
 UNKNOWN_DEADLINE_PATIENCE_S = 10.0
 _EVENTS_AT_ONCE = 256
+_SHORTEST_BLOCK_S = 0.02
+_Looked = tuple[int, bytes | None, bytes | None, bytes | None, bytes | None, bytes | None, int]
 
 _LOST = Ending(
     job_pb2.JOB_OUTCOME_FAILED,
@@ -49,6 +53,7 @@ class JobFollower:
         after_sequence: int,
         *,
         ttl_s: float,
+        let_go: asyncio.Event,
     ) -> None:
         self._redis = redis
         self._blocking_redis = blocking_redis
@@ -56,15 +61,21 @@ class JobFollower:
         self._job_id = job_id
         self._sequence = after_sequence
         self._ttl_s = ttl_s
+        self._let_go = let_go
         self._incarnation: bytes | None = None
         # By this process's clock, from the time that Redis says remains.
         self._give_up_s = time.monotonic() + UNKNOWN_DEADLINE_PATIENCE_S
+        self._look_again_s = self._give_up_s
 
     async def events(self) -> AsyncGenerator[job_pb2.JobEvent]:
-        """Yield events until JobEnded."""
+        """Yield events until JobEnded; raises Unavailable (SHUTTING_DOWN) when the server stops before."""
         backoff = Backoff()
         is_known = False
         while True:
+            if self._let_go.is_set():
+                raise Unavailable(
+                    error_pb2.ERROR_REASON_SHUTTING_DOWN, "the server stops; the answer goes on: attach to it again"
+                )
             try:
                 if not is_known:
                     is_known = await self._look()
@@ -92,11 +103,8 @@ class JobFollower:
 
     async def _look(self) -> bool:
         """Return whether the job that is followed is there still; end it when its time is over."""
-        now_s, now_us = await self._redis.time()
-        stored = await self._redis.hmget(
-            self._keys.job(self._job_id), ["incarnation", "state", "sequence", "deadline_ms", "nonce"]
-        )
-        incarnation, state, sequence, deadline_ms, nonce = cast("list[bytes | None]", stored)
+        stored = await scripts.LOOK.run(self._redis, self._keys.of_script(self._job_id))
+        now_ms, incarnation, state, sequence, deadline_ms, nonce, has_events = cast("_Looked", stored)
         if state is None or self._incarnation not in (None, incarnation):
             return False
         self._incarnation = incarnation
@@ -105,10 +113,13 @@ class JobFollower:
             self._sequence = min(self._sequence, int(sequence or 1) - 1)
             await self._keep()
             # Redis evicts keys one by one: an end without its events is lost like the whole.
-            return bool(await self._redis.exists(self._keys.events(self._job_id)))
-        overdue_s = now_s + now_us / 1e6 - int(deadline_ms or 0) / 1000
+            return bool(has_events)
+        # Nobody but the follower and the reaper ends a job that waits; a worker deserves to do it itself.
+        grace_s = 0.0 if state == b"waiting" else DEADLINE_GRACE_S
+        overdue_s = (now_ms - int(deadline_ms or 0)) / 1000
         self._give_up_s = time.monotonic() - overdue_s + DEADLINE_GRACE_S
-        if overdue_s > DEADLINE_GRACE_S:
+        self._look_again_s = time.monotonic() - overdue_s + grace_s
+        if overdue_s > grace_s:
             await EndAttempt(self._keys, self._job_id, EXPIRED, expected_nonce=nonce or WHATEVER_NONCE).send(
                 self._redis
             )
@@ -119,7 +130,8 @@ class JobFollower:
         answer = await self._blocking_redis.xread(
             {self._keys.events(self._job_id): f"{self._sequence}-0"},
             count=_EVENTS_AT_ONCE,
-            block=round(FOLLOW_BLOCK_S * 1000),
+            # No longer than until the job's time is over: its caller's own deadline is near then.
+            block=round(min(FOLLOW_BLOCK_S, max(_SHORTEST_BLOCK_S, self._look_again_s - time.monotonic())) * 1000),
         )
         streams = cast("list[tuple[bytes, list[tuple[bytes, dict[bytes, bytes]]]]]", answer or [])
         stored = [decode_event(entry_id, fields) for _, entries in streams for entry_id, fields in entries]

@@ -19,15 +19,19 @@ from retrieval_server.generation.answer_model import (
     Restarted,
     Result,
     Retrieved,
+    SentenceSupport,
 )
-from retrieval_server.generation.citations import check_answer
+from retrieval_server.generation.citations import CheckedAnswer, check_answer
 from retrieval_server.generation.direct_answers import extractive_contents
 from retrieval_server.generation.job_messages import (
     fallback_from_message,
-    job_passage_count,
+    plan_from_message,
     retrieved_from_message,
 )
+from retrieval_server.generation.packing import without
+from retrieval_server.generation.values import read_values
 
+_CLOSING = ".,;:!?)]}"
 _RETRYABLE_REASONS = frozenset(
     (
         error_pb2.ERROR_REASON_JOB_LOST,
@@ -37,6 +41,9 @@ _RETRYABLE_REASONS = frozenset(
     )
 )
 
+
+# Of an answer that the extractive one takes the place of; any other is told as a failed generation.
+_RESTART_REASONS = frozenset((error_pb2.ERROR_REASON_NO_WORKER, error_pb2.ERROR_REASON_DEADLINE_EXCEEDED))
 
 _STATES = {
     job_pb2.JOB_OUTCOME_CANCELLED: AnswerState.CANCELLED,
@@ -51,11 +58,16 @@ class Transcript:
         self._retrieved = retrieved_from_message(retrieved)
         self._fallback = fallback_from_message(retrieved)
         self._question = retrieved.question
+        self._closed_book = retrieved.closed_book
+        self._min_supported = retrieved.min_supported_share
+        self._first_statement_only = retrieved.first_statement_only
+        self._plan = plan_from_message(retrieved, self._retrieved.passages)
         self._attempt_count = 0
-        passages = self._retrieved.passages
-        self._unsent = range(job_passage_count(passages), len(passages))
-        self._generator = Generator("", AnswerMode.STUFF, dropped_passage_indexes=tuple(self._unsent))
+        self._generator = Generator("", AnswerMode.STUFF)
+        self._left_out: tuple[int, ...] = ()
+        self._has_continued = False
         self._last_sequence = 0
+        self._told = ""
 
     def begin(self) -> Event:
         """Return the first event."""
@@ -70,7 +82,9 @@ class Transcript:
             case "started":
                 contents: Iterator[Delta | Restarted | Result] = self._started(event)
             case "delta" if event.delta.text:
-                contents = iter([Delta(event.delta.text)])
+                text = event.delta.text if self._has_continued else self._joint(event.delta.text) + event.delta.text
+                self._has_continued = True
+                contents = iter([Delta(text)])
             case "ended":
                 contents = self._ended(event.ended)
             case _:
@@ -80,66 +94,132 @@ class Transcript:
     def _numbered(self, sequence: int, content: Retrieved | Delta | Restarted | Result) -> Event:
         # A queue that lost the job makes up its end, without knowing what was sent before.
         self._last_sequence = max(sequence, self._last_sequence + 1)
+        if isinstance(content, Delta):
+            self._told += content.text
+        elif isinstance(content, Restarted):
+            self._told = ""
         return Event(self._last_sequence, content)
 
-    def _started(self, event: job_pb2.JobEvent) -> Iterator[Restarted]:
-        self._generator = Generator(
-            event.started.model,
-            AnswerMode.STUFF,
-            prompt_tokens=event.started.prompt_tokens,
-            dropped_passage_indexes=tuple(sorted({*event.started.dropped_passage_indexes, *self._unsent})),
-        )
+    def _started(self, event: job_pb2.JobEvent) -> Iterator[Delta | Restarted]:
+        self._generator = Generator(event.started.model, AnswerMode.STUFF, prompt_tokens=event.started.prompt_tokens)
+        self._left_out = tuple(sorted(event.started.dropped_passage_indexes))
+        self._has_continued = False
         if event.attempt > max(self._attempt_count, 1):
             yield Restarted(event.attempt, error_pb2.ERROR_REASON_NO_WORKER)
         self._attempt_count = max(self._attempt_count, event.attempt)
+        if self._plan.answer_start:
+            yield Delta(self._plan.answer_start)
+
+    def _joint(self, continuation: str) -> str:
+        """Return what stands between the answer's start and what the model goes on with."""
+        is_apart = not self._plan.answer_start or continuation[0].isspace() or continuation[0] in _CLOSING
+        return "" if is_apart else " "
 
     def _ended(self, ended: job_pb2.JobEnded) -> Iterator[Delta | Restarted | Result]:
         result, fallback_reason = self._outcome(ended)
-        if fallback_reason is None or self._fallback is Fallback.NONE:
-            yield result
-            return
         attempt = result.attempt_count + 1
-        has_no_worker = fallback_reason == error_pb2.ERROR_REASON_NO_WORKER
-        yield Restarted(attempt, fallback_reason if has_no_worker else error_pb2.ERROR_REASON_GENERATION_FAILED)
+        if fallback_reason is None or self._fallback is Fallback.NONE or self._closed_book:
+            shown = result if self._fallback is Fallback.NONE or self._closed_book else _supported_part(result)
+            if shown.text and shown.text != self._told:  # what nothing supports is not said
+                yield Restarted(attempt, error_pb2.ERROR_REASON_GENERATION_FAILED)
+                yield Delta(shown.text)
+                shown = replace(shown, attempt_count=attempt)
+            yield shown
+            return
+        told = fallback_reason if fallback_reason in _RESTART_REASONS else error_pb2.ERROR_REASON_GENERATION_FAILED
+        yield Restarted(attempt, told)
         yield from extractive_contents(self._question, self._retrieved, fallback_reason, attempt)
 
     def _outcome(self, ended: job_pb2.JobEnded) -> tuple[Result, Reason.ValueType | None]:
         """Return the result as the generator left it, and why something else should stand in, if it should."""
         generator = self._generator_of(ended)
+        packing = without(self._plan.packing, self._left_out)
+        dropped = tuple(one.passage_index for one in packing.dropped)
         result = Result(
-            self._retrieved, AnswerState.FAILED, generator=generator, attempt_count=max(self._attempt_count, 1)
+            self._retrieved,
+            AnswerState.FAILED,
+            generator=replace(generator, dropped_passage_indexes=dropped),
+            attempt_count=max(self._attempt_count, 1),
+            question=self._question,
+            packing=None if self._closed_book else packing,
         )
         if ended.outcome != job_pb2.JOB_OUTCOME_FINISHED:
             error = failure_of(ended)
-            is_final = isinstance(error, InternalFault) or error.reason == error_pb2.ERROR_REASON_NO_WORKER
+            is_final = isinstance(error, InternalFault | Expired) or error.reason == error_pb2.ERROR_REASON_NO_WORKER
             state = _STATES.get(ended.outcome, AnswerState.FAILED)
             return replace(result, state=state, error=error), error.reason if is_final else None
         if not ended.text.strip():
             error = InternalFault(error_pb2.ERROR_REASON_GENERATION_FAILED, "the generator returned no text")
             return replace(result, error=error), error.reason
-        checked = check_answer(ended.text, self._retrieved.passages, generator.dropped_passage_indexes)
+        text = self._plan.answer_start + self._joint(ended.text) + ended.text
+        if self._first_statement_only:
+            text = first_statement(text)
+        checked = self._check(text)
         answered = replace(
             result,
             state=AnswerState.ANSWERED,
-            text=ended.text,
+            text=text,
             citations=checked.citations,
             sentences=checked.sentences,
         )
         return answered, None if checked.acceptable else error_pb2.ERROR_REASON_GENERATION_FAILED
 
+    def _check(self, text: str) -> CheckedAnswer:
+        packed = self._plan.packing.packed
+        passages = [one.passage for one in packed]
+        checked = check_answer(
+            text,
+            passages,
+            self._left_out,
+            question=self._question,
+            stated=read_values(self._question, passages),
+            min_supported=self._min_supported,
+        )
+        # What the caller knows are the passages that were retrieved.
+        citations = tuple(
+            replace(one, passage_index=packed[one.passage_index].passage_indexes[0]) for one in checked.citations
+        )
+        return replace(checked, citations=citations)
+
     def _generator_of(self, ended: job_pb2.JobEnded) -> Generator:
         if not ended.HasField("generator"):
             return self._generator
         told = ended.generator
+        self._left_out = tuple(sorted({*self._left_out, *told.dropped_passage_indexes}))
         return Generator(
             told.model or self._generator.model,
             AnswerMode.STUFF,
             prompt_tokens=told.prompt_tokens or self._generator.prompt_tokens,
             completion_tokens=told.completion_tokens,
-            dropped_passage_indexes=tuple(
-                sorted({*self._generator.dropped_passage_indexes, *told.dropped_passage_indexes})
-            ),
+            from_cache=told.from_cache,
         )
+
+
+def first_statement(text: str) -> str:
+    """Return the first line of an answer, or all of it when that line announces more.
+
+    A small model that was asked for one sentence and goes on after it goes astray.
+    """
+    line = text.strip().split("\n", 1)[0].rstrip()
+    return text if line.endswith((":", "```")) else line
+
+
+def _supported_part(result: Result) -> Result:
+    """Return an answer without the sentences that nothing supports."""
+    kept = [sentence for sentence in result.sentences if sentence.supported]
+    if result.state is not AnswerState.ANSWERED or not kept or len(kept) == len(result.sentences):
+        return result
+    text = ""
+    sentences: list[SentenceSupport] = []
+    before: SentenceSupport | None = None
+    for sentence in kept:
+        if before is not None:
+            text += "\n" if "\n" in result.text[before.end_char : sentence.start_char] else " "
+        start = len(text)
+        text += result.text[sentence.start_char : sentence.end_char]
+        sentences.append(replace(sentence, start_char=start, end_char=len(text)))
+        before = sentence
+    return replace(result, text=text, sentences=tuple(sentences))
 
 
 def failure_of(ended: job_pb2.JobEnded) -> GroundwireError:

@@ -5,7 +5,24 @@ from pathlib import Path
 
 import pytest
 
-TARGETS = ["setup", "models", "gen", "lint", "type", "test", "quality", "chaos", "bench", "up", "demo", "clean", "lock"]
+TARGETS = [
+    "setup",
+    "models",
+    "gen",
+    "lint",
+    "type",
+    "test",
+    "quality",
+    "chaos",
+    "chaos-corpus",
+    "chaos-queue",
+    "bench",
+    "bench-scale",
+    "up",
+    "demo",
+    "clean",
+    "lock",
+]
 
 
 @pytest.fixture(scope="module")

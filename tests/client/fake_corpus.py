@@ -143,9 +143,41 @@ class Admin(admin_service_pb2_grpc.AdminServiceServicer):
     def GetQueueStats(self, request, context):
         if not self.state.has_queue:
             abort(context, grpc.StatusCode.UNAVAILABLE, "Redis cannot be reached", reason="QUEUE_UNAVAILABLE")
-        return admin_service_pb2.GetQueueStatsResponse(waiting_count=1, live_worker_count=self.state.live_worker_count)
+        return admin_service_pb2.GetQueueStatsResponse(
+            waiting_count=1,
+            live_worker_count=self.state.live_worker_count,
+            slot_count=self.state.live_worker_count,
+            dead_letter_count=len(self.state.dead_letters),
+        )
+
+    def ListDeadLetters(self, request, context):
+        """Pages of two."""
+        first = int(request.page_token or 0)
+        page = admin_service_pb2.ListDeadLettersResponse(
+            next_page_token=str(first + 2) if len(self.state.dead_letters) > first + 2 else ""
+        )
+        for request_id in self.state.dead_letters[first : first + 2]:
+            letter = page.dead_letters.add(
+                request_id=request_id, crash_count=3, worker_id="w7", question="why\n?", replayable=True
+            )
+            letter.time.FromSeconds(1_700_000_000)
+        return page
+
+    def ReplayDeadLetter(self, request, context):
+        if request.request_id not in self.state.dead_letters:
+            abort(context, grpc.StatusCode.NOT_FOUND, "no dead letter has that request_id", reason="JOB_NOT_FOUND")
+        self.state.dead_letters.remove(request.request_id)
+        return admin_service_pb2.ReplayDeadLetterResponse()
+
+    def PurgeDeadLetters(self, request, context):
+        self.state.purges.append(request)
+        chosen = [one for one in self.state.dead_letters if one in request.request_ids or not request.request_ids]
+        self.state.dead_letters = [one for one in self.state.dead_letters if one not in chosen]
+        return admin_service_pb2.PurgeDeadLettersResponse(purged_count=len(chosen))
 
     def ListWorkers(self, request, context):
-        worker = admin_service_pb2.Worker(worker_id="w1", model="tiny")
+        worker = admin_service_pb2.Worker(
+            worker_id="w1", model="tiny", slot_count=8, running_count=3, version="0.1.0", context_tokens=8192
+        )
         worker.uptime.FromSeconds(90)
         return admin_service_pb2.ListWorkersResponse(workers=[worker])

@@ -47,6 +47,7 @@ class Retrieval(retrieval_service_pb2_grpc.RetrievalServiceServicer):
 
     def result(self, request):
         self.state.queries.append(request.query)
+        self.state.last_retrieve = request
         count = request.k if request.HasField("k") else 10
         response = retrieval_service_pb2.RetrieveResponse(
             passages=[]
@@ -59,6 +60,10 @@ class Retrieval(retrieval_service_pb2_grpc.RetrievalServiceServicer):
             profile_used=retrieval_service_pb2.RETRIEVAL_PROFILE_PRECISE,
         )
         response.elapsed.FromMicroseconds(1500)
+        if request.hops == 2 and response.passages:
+            response.second_hop.CopyFrom(retrieval_service_pb2.SecondHop(query="gull port", introduced_terms=["gull"]))
+            for number, found in enumerate(response.passages):
+                found.hop = 1 + number % 2
         return response
 
     def BatchRetrieve(self, request_iterator, context):

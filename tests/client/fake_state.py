@@ -10,9 +10,11 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from groundwire.v1 import (
+    admin_service_pb2,
     answer_service_pb2,
     error_pb2,
     passage_pb2,
+    retrieval_service_pb2,
     sync_pb2,
 )
 
@@ -83,6 +85,7 @@ class FakeState:
     contents_sizes: list[int] = field(default_factory=list)
     documents: dict[str, str] = field(default_factory=dict)
     queries: list[str] = field(default_factory=list)
+    last_retrieve: retrieval_service_pb2.RetrieveRequest | None = None
     most_unanswered: int = 0
     unavailable_count: int = 0
     """How many of the next calls fail as UNAVAILABLE."""
@@ -100,6 +103,8 @@ class FakeState:
     """Paths that the server asks for though nobody offered them."""
     has_queue: bool = True
     live_worker_count: int = 1
+    dead_letters: list[str] = field(default_factory=list)
+    purges: list[admin_service_pb2.PurgeDeadLettersRequest] = field(default_factory=list)
     hold: threading.Event = field(default_factory=threading.Event)
     answer_stream_ended: threading.Event = field(default_factory=threading.Event)
 

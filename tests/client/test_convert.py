@@ -9,10 +9,16 @@ from client import (
     AnswerFallback,
     AnswerMode,
     AnswerOptions,
+    AnswerPriority,
     DisconnectPolicy,
     FusionOverrides,
     InvalidRequest,
+    PackingOptions,
+    PackingOrder,
+    PassageFilter,
+    RetrievalProfile,
     _convert,
+    _convert_corpus,
     _requests,
 )
 from client import _answer_types as answers
@@ -24,6 +30,7 @@ from groundwire.v1 import (
     answer_pb2,
     answer_service_pb2,
     collection_pb2,
+    corpus_service_pb2,
     document_pb2,
     passage_pb2,
     retrieval_service_pb2,
@@ -49,7 +56,11 @@ def fill(message, oneof_choice: str | None = None):
             continue
         is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
         if is_map:
-            getattr(message, field.name)["key"] = "value"
+            entry = field.message_type.fields_by_name["value"]
+            if entry.message_type is None:
+                getattr(message, field.name)["key"] = "value"
+            else:
+                fill(getattr(message, field.name)["key"], "text")
         elif field.cpp_type == FieldDescriptor.CPPTYPE_MESSAGE:
             holder = getattr(message, field.name)
             fill(holder.add() if field.is_repeated else holder)
@@ -115,13 +126,16 @@ CASES = [
         (_convert.answer_event, answer_service_pb2.AnswerEvent, one)
         for one in ("retrieved", "delta", "restarted", "terminal")
     ),
-    (_convert.collection, collection_pb2.Collection, None),
-    (_convert.corpus_stats, collection_pb2.CorpusStats, None),
-    (_convert.document, document_pb2.Document, None),
-    (_convert.sync_progress, sync_pb2.SyncProgress, None),
-    (_convert.synced_file, sync_pb2.SyncFileStatus, None),
+    (_convert_corpus.collection, collection_pb2.Collection, None),
+    (_convert_corpus.corpus_stats, collection_pb2.CorpusStats, None),
+    (_convert_corpus.document, document_pb2.Document, None),
+    (_convert_corpus.snapshot, collection_pb2.Snapshot, None),
+    (_convert_corpus.rebuild_progress, corpus_service_pb2.RebuildCollectionResponse, None),
+    (_convert_corpus.sync_progress, sync_pb2.SyncProgress, None),
+    (_convert_corpus.synced_file, sync_pb2.SyncFileStatus, None),
     (_convert.queue_stats, admin_service_pb2.GetQueueStatsResponse, None),
     (_convert.worker, admin_service_pb2.Worker, None),
+    (_convert.dead_letter, admin_service_pb2.DeadLetter, None),
     (_convert.server_settings, admin_service_pb2.GetSettingsResponse, None),
 ]
 
@@ -136,12 +150,14 @@ def test_every_field_of_a_response_crosses(convert, message_class, choice):
 
 def test_every_field_of_a_summary_crosses_unless_it_failed():
     message = fill(sync_pb2.SyncSummary())
-    failure = converted(_convert.sync_summary, message)
+    failure = converted(_convert_corpus.sync_summary, message)
     assert failure[0] == "ServerFault"
     message.ClearField("status")
-    whole = converted(_convert.sync_summary, message)
+    whole = converted(_convert_corpus.sync_summary, message)
     assert [
-        name for name, lacking in without_each_field(message) if converted(_convert.sync_summary, lacking) == whole
+        name
+        for name, lacking in without_each_field(message)
+        if converted(_convert_corpus.sync_summary, lacking) == whole
     ] == []
 
 
@@ -154,6 +170,8 @@ ENUMS = [
     (answers.AnswerState, answer_pb2.AnswerState),
     (corpus.SyncFileOutcome, sync_pb2.SyncFileOutcome),
     (corpus.SyncPhase, sync_pb2.SyncPhase),
+    (corpus.CollectionState, collection_pb2.CollectionState),
+    (corpus.Similarity, collection_pb2.Similarity),
 ]
 
 
@@ -161,8 +179,8 @@ ENUMS = [
 def test_every_value_of_an_enum_has_a_member(ours, theirs):
     prefix = theirs.Name(0).removesuffix("UNSPECIFIED")
     for name, number in theirs.items():
-        assert _convert._enum(ours, theirs.Name, prefix, number).name == name.removeprefix(prefix)
-    assert _convert._enum(ours, theirs.Name, prefix, 9999) == "unknown"
+        assert _convert.enum_of(ours, theirs.Name, prefix, number).name == name.removeprefix(prefix)
+    assert _convert.enum_of(ours, theirs.Name, prefix, 9999) == "unknown"
 
 
 def test_every_served_field_of_a_retrieve_request_can_be_asked_for():
@@ -172,10 +190,14 @@ def test_every_served_field_of_a_retrieve_request_can_be_asked_for():
         k=3,
         explain=True,
         max_per_file=2,
-        fusion=FusionOverrides(lexical_weight=1.0, dense_weight=0.0, rank_constant=5, pool_count=9),
+        fusion=FusionOverrides(1.0, 0.0, rank_constant=5, pool_count=9, expanded_weight=2.0),
+        profile=RetrievalProfile.SYMBOL,
+        filter=PassageFilter(languages=("python",)),
+        hops=2,
+        balance=True,
     )
-    not_served_yet = {"profile", "filter", "hops", "balance"}
-    assert {field.name for field, _ in request.ListFields()} == set(request.DESCRIPTOR.fields_by_name) - not_served_yet
+    assert {field.name for field, _ in request.ListFields()} == set(request.DESCRIPTOR.fields_by_name)
+    assert len(request.fusion.ListFields()) == len(request.fusion.DESCRIPTOR.fields)
     assert request.fusion.HasField("dense_weight")
 
 
@@ -196,10 +218,15 @@ def test_every_served_answer_option_can_be_asked_for():
         max_completion_tokens=5,
         max_prompt_tokens=300,
         answer_anyway=True,
+        closed_book=True,
+        min_supported_share=0.7,
+        packing=PackingOptions(PackingOrder.BEST_LAST, max_per_source=2, focus_chars=500),
         timeout_s=1.5,
+        priority=AnswerPriority.BATCH,
+        generate_anew=True,
     )
     made = _requests.answer_options(options, timeout_s=9)
-    assert {field.name for field, _ in made.ListFields()} == set(made.DESCRIPTOR.fields_by_name) - {"closed_book"}
+    assert {field.name for field, _ in made.ListFields()} == set(made.DESCRIPTOR.fields_by_name)
     assert made.timeout.ToMilliseconds() == 1500
 
 

@@ -158,7 +158,7 @@ def test_a_batch_of_answers(library):
     assert outcomes[2].result.state is client.AnswerState.SKIPPED
 
 
-@pytest.mark.parametrize(("worker_count", "expected"), [(1, 2), (3, 6), (40, MAX_WINDOW_COUNT), (0, MAX_WINDOW_COUNT)])
+@pytest.mark.parametrize(("worker_count", "expected"), [(1, 2), (3, 6), (20, 40), (0, MAX_WINDOW_COUNT)])
 def test_no_more_answers_are_asked_for_at_a_time_than_the_workers_can_take(library, server, worker_count, expected):
     """An answer's time runs while it waits in the queue."""
     server.state.live_worker_count = worker_count

@@ -159,6 +159,16 @@ def test_empty_binary_and_too_large_files_are_reported(tmp_path):
     assert names(tmp_path) == ["just-fits", "late-nul.txt"]
 
 
+def test_pdfs_and_text_in_wide_characters_are_offered_for_all_their_zero_bytes(tmp_path):
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.7\n\0\0")
+    (tmp_path / "b.pdf").write_bytes(b"\r\n%PDF-1.4\n\0")
+    (tmp_path / "no.pdf").write_bytes(b"PK\0\0")
+    for encoding in ("utf-16", "utf-32"):
+        (tmp_path / f"{encoding}.txt").write_bytes("some text".encode(encoding))
+    assert names(tmp_path) == ["a.pdf", "b.pdf", "utf-16.txt", "utf-32.txt"]
+    assert reasons(tmp_path) == {"no.pdf": "binary"}
+
+
 def test_a_name_that_is_not_utf8_is_reported_in_a_form_that_can_be_shown(tmp_path):
     (Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt"))).write_text("x")
     write(tmp_path, "a.py")

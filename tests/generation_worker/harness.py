@@ -25,7 +25,7 @@ def make_job(job_id: str, question: str = "say 3", *, timeout_s: float = 60.0) -
 
 
 def make_queue(url: str, **overrides: Any) -> AnswerQueue:
-    settings = {"partition_count": 1, "max_depth": 10, "lease_s": 2.0, "max_deliveries": 3, "ttl_s": 60.0}
+    settings = {"partition_count": 1, "max_depth": 20, "lease_s": 2.0, "max_deliveries": 3, "ttl_s": 60.0}
     return AnswerQueue(url, **(settings | overrides))
 
 
@@ -77,7 +77,7 @@ class ScriptedWorker:
 
     def __init__(self, url: str, directory: Path, worker_id: str, **settings: Any) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("GROUNDWIRE_")}
-        named = {"redis_url": url, "worker_id": worker_id, "lease_s": 1.0} | settings
+        named = {"redis_url": url, "worker_id": worker_id, "lease_s": 1.0, "worker_slots": 1} | settings
         self.worker_id = worker_id
         self.log_path = directory / f"{worker_id}.log"
         with self.log_path.open("wb") as log:

@@ -10,4 +10,4 @@ from tests.generation_worker.scripted_engine import ScriptedEngine
 if __name__ == "__main__":
     settings = WorkerSettings()
     configure_logs("generation-worker", settings.log_level)
-    asyncio.run(run_worker(settings, ScriptedEngine()))
+    asyncio.run(run_worker(settings, ScriptedEngine(settings.worker_slots)))

@@ -191,6 +191,11 @@ def _ends_by_itself(server: Server) -> bool:
     return False
 
 
-def test_a_wrong_redis_url_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "url", ["nonsense", "redis://:s3cret@h:1/notadb", "rediss://h?ssl_password=s3cret&ssl_nonsense=1"]
+)
+def test_a_wrong_redis_url_is_named(tmp_path: Path, url: str) -> None:
     for script in ("retrieval-server", "generation-worker"):
-        assert "GROUNDWIRE_REDIS_URL" in start_refused(script, tmp_path, GROUNDWIRE_REDIS_URL="nonsense").stderr
+        refusal = start_refused(script, tmp_path, GROUNDWIRE_REDIS_URL=url).stderr
+        assert "GROUNDWIRE_REDIS_URL" in refusal
+        assert "s3cret" not in refusal

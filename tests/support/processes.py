@@ -49,12 +49,17 @@ class ServiceProcess:
         self._log_offset_bytes = 0
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def command(self) -> list[str]:
+        """What is run."""
+        return [os.fspath(BIN / self.script)]
+
     def launch(self) -> "ServiceProcess":
         """Start it and return at once."""
         self._log_offset_bytes = self.log_path.stat().st_size if self.log_path.exists() else 0
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                [os.fspath(BIN / self.script)],
+                self.command,
                 env=process_environment(self.env),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -100,6 +105,14 @@ class ServiceProcess:
                 if name is None or event.get("event") == name:
                     parsed.append(event)
         return parsed
+
+    def all_events(self, name: str) -> list[dict[str, Any]]:
+        """As `events`, of every start."""
+        offset_bytes, self._log_offset_bytes = self._log_offset_bytes, 0
+        try:
+            return self.events(name)
+        finally:
+            self._log_offset_bytes = offset_bytes
 
     def wait_for_event(self, name: str, *, timeout_s: float) -> dict[str, Any]:
         """The first event of that name; AssertionError with the log when the process ends or time runs out."""

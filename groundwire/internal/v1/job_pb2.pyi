@@ -73,6 +73,16 @@ class GenerationJob(_message.Message):
     MAX_PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
     DEADLINE_FIELD_NUMBER: _builtins.int
     TRACEPARENT_FIELD_NUMBER: _builtins.int
+    CALLER_FIELD_NUMBER: _builtins.int
+    PRIORITY_FIELD_NUMBER: _builtins.int
+    GENERATE_ANEW_FIELD_NUMBER: _builtins.int
+    TEMPERATURE_FIELD_NUMBER: _builtins.int
+    TOP_P_FIELD_NUMBER: _builtins.int
+    SEED_FIELD_NUMBER: _builtins.int
+    STOPS_FIELD_NUMBER: _builtins.int
+    ANSWER_START_FIELD_NUMBER: _builtins.int
+    CLOSED_BOOK_FIELD_NUMBER: _builtins.int
+    COPY_BONUS_FIELD_NUMBER: _builtins.int
     job_id: _builtins.str
     """The job's id within the queue (the caller's request_id, scoped)."""
     question: _builtins.str
@@ -85,6 +95,26 @@ class GenerationJob(_message.Message):
     """Most tokens of the prompt; 0 means all that fits the context."""
     traceparent: _builtins.str
     """Trace context to carry on; empty when there is none."""
+    caller: _builtins.str
+    """Whom the job's turn in the queue is counted to; never shown to anybody."""
+    priority: _answer_pb2.AnswerPriority.ValueType
+    """Who goes first when several jobs wait; unspecified counts as INTERACTIVE."""
+    generate_anew: _builtins.bool
+    """Never answer from the cache."""
+    temperature: _builtins.float
+    """How much chance has a say: 0 (the default) takes the likeliest token, 1 the model's own distribution; above 2 is 2."""
+    top_p: _builtins.float
+    """With a temperature: only the likeliest tokens that together reach this probability, 0 to 1. Default 1: all."""
+    seed: _builtins.int
+    """With a temperature: the same seed gives the same text on the same machine. Default 0."""
+    answer_start: _builtins.str
+    """How the answer begins; the model goes on from there, and the events carry only what it adds. May be empty."""
+    closed_book: _builtins.bool
+    """Answer without passages, from what the model knows."""
+    copy_bonus: _builtins.float
+    """Logits that tokens gain which go on copying from the passages; half of it for those that begin one of their words.
+    0, the default: none.
+    """
     @_builtins.property
     def passages(self) -> _containers.RepeatedCompositeFieldContainer[_passage_pb2.Passage]:
         """The passages to answer from, best first, limited by the server to more than any context holds."""
@@ -92,6 +122,10 @@ class GenerationJob(_message.Message):
     @_builtins.property
     def deadline(self) -> _timestamp_pb2.Timestamp:
         """When the job expires."""
+
+    @_builtins.property
+    def stops(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Text at which the answer ends, besides the template's own ends; it is not shown. An empty string counts as none."""
 
     def __init__(
         self,
@@ -104,12 +138,33 @@ class GenerationJob(_message.Message):
         max_prompt_tokens: _builtins.int = ...,
         deadline: _timestamp_pb2.Timestamp | None = ...,
         traceparent: _builtins.str = ...,
+        caller: _builtins.str = ...,
+        priority: _answer_pb2.AnswerPriority.ValueType = ...,
+        generate_anew: _builtins.bool = ...,
+        temperature: _builtins.float | None = ...,
+        top_p: _builtins.float | None = ...,
+        seed: _builtins.int | None = ...,
+        stops: _abc.Iterable[_builtins.str] | None = ...,
+        answer_start: _builtins.str = ...,
+        closed_book: _builtins.bool = ...,
+        copy_bonus: _builtins.float = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["deadline", b"deadline"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "_temperature", b"_temperature", "_top_p", b"_top_p", "deadline", b"deadline", "seed", b"seed", "temperature", b"temperature", "top_p", b"top_p"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deadline", b"deadline", "job_id", b"job_id", "max_completion_tokens", b"max_completion_tokens", "max_prompt_tokens", b"max_prompt_tokens", "mode", b"mode", "passages", b"passages", "question", b"question", "traceparent", b"traceparent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "_temperature", b"_temperature", "_top_p", b"_top_p", "answer_start", b"answer_start", "caller", b"caller", "closed_book", b"closed_book", "copy_bonus", b"copy_bonus", "deadline", b"deadline", "generate_anew", b"generate_anew", "job_id", b"job_id", "max_completion_tokens", b"max_completion_tokens", "max_prompt_tokens", b"max_prompt_tokens", "mode", b"mode", "passages", b"passages", "priority", b"priority", "question", b"question", "seed", b"seed", "stops", b"stops", "temperature", b"temperature", "top_p", b"top_p", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
+    _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
+    _WhichOneofReturnType__temperature: _TypeAlias = _typing.Literal["temperature"]  # noqa: Y015
+    _WhichOneofArgType__temperature: _TypeAlias = _typing.Literal["_temperature", b"_temperature"]  # noqa: Y015
+    _WhichOneofReturnType__top_p: _TypeAlias = _typing.Literal["top_p"]  # noqa: Y015
+    _WhichOneofArgType__top_p: _TypeAlias = _typing.Literal["_top_p", b"_top_p"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__seed) -> _WhichOneofReturnType__seed | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__temperature) -> _WhichOneofReturnType__temperature | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__top_p) -> _WhichOneofReturnType__top_p | None: ...
 
 Global___GenerationJob: _TypeAlias = GenerationJob  # noqa: Y015
 
@@ -124,6 +179,12 @@ class JobRetrieved(_message.Message):
     INDEX_GENERATION_FIELD_NUMBER: _builtins.int
     FALLBACK_FIELD_NUMBER: _builtins.int
     QUESTION_FIELD_NUMBER: _builtins.int
+    ANSWER_START_FIELD_NUMBER: _builtins.int
+    CLOSED_BOOK_FIELD_NUMBER: _builtins.int
+    PACKED_PASSAGES_FIELD_NUMBER: _builtins.int
+    DROPPED_PASSAGES_FIELD_NUMBER: _builtins.int
+    MIN_SUPPORTED_SHARE_FIELD_NUMBER: _builtins.int
+    FIRST_STATEMENT_ONLY_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """The request's id as the caller knows it."""
     index_generation: _builtins.int
@@ -132,9 +193,25 @@ class JobRetrieved(_message.Message):
     """What to do when the answer fails its check."""
     question: _builtins.str
     """The question, for the check of the answer."""
+    answer_start: _builtins.str
+    """As in the job."""
+    closed_book: _builtins.bool
+    """As in the job."""
+    min_supported_share: _builtins.float
+    """Share of the answer that must be supported."""
+    first_statement_only: _builtins.bool
+    """Of the answer's text only the first line counts, unless it announces more: of models that do not stop in time."""
     @_builtins.property
     def passages(self) -> _containers.RepeatedCompositeFieldContainer[_passage_pb2.Passage]:
         """All retrieved passages, best first."""
+
+    @_builtins.property
+    def packed_passages(self) -> _containers.RepeatedCompositeFieldContainer[_answer_pb2.PackedPassage]:
+        """What the job's passages are, in their order."""
+
+    @_builtins.property
+    def dropped_passages(self) -> _containers.RepeatedCompositeFieldContainer[_answer_pb2.DroppedPassage]:
+        """The retrieved passages of which the job holds nothing."""
 
     def __init__(
         self,
@@ -144,10 +221,16 @@ class JobRetrieved(_message.Message):
         index_generation: _builtins.int = ...,
         fallback: _answer_pb2.AnswerFallback.ValueType = ...,
         question: _builtins.str = ...,
+        answer_start: _builtins.str = ...,
+        closed_book: _builtins.bool = ...,
+        packed_passages: _abc.Iterable[_answer_pb2.PackedPassage] | None = ...,
+        dropped_passages: _abc.Iterable[_answer_pb2.DroppedPassage] | None = ...,
+        min_supported_share: _builtins.float = ...,
+        first_statement_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["fallback", b"fallback", "index_generation", b"index_generation", "passages", b"passages", "question", b"question", "request_id", b"request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_start", b"answer_start", "closed_book", b"closed_book", "dropped_passages", b"dropped_passages", "fallback", b"fallback", "first_statement_only", b"first_statement_only", "index_generation", b"index_generation", "min_supported_share", b"min_supported_share", "packed_passages", b"packed_passages", "passages", b"passages", "question", b"question", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -307,6 +390,34 @@ class JobEvent(_message.Message):
 Global___JobEvent: _TypeAlias = JobEvent  # noqa: Y015
 
 @_typing.final
+class CachedAnswer(_message.Message):
+    """CachedAnswer is what an equal job was answered before."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    GENERATOR_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """The text."""
+    @_builtins.property
+    def generator(self) -> _answer_pb2.GeneratorInfo:
+        """What made it."""
+
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        generator: _answer_pb2.GeneratorInfo | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["generator", b"generator"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["generator", b"generator", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CachedAnswer: _TypeAlias = CachedAnswer  # noqa: Y015
+
+@_typing.final
 class WorkerRecord(_message.Message):
     """WorkerRecord is what a worker says of itself with each sign of life."""
 
@@ -315,10 +426,16 @@ class WorkerRecord(_message.Message):
     MODEL_FIELD_NUMBER: _builtins.int
     CONTEXT_TOKENS_FIELD_NUMBER: _builtins.int
     STARTED_TIME_FIELD_NUMBER: _builtins.int
+    SLOT_COUNT_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """The model that it serves."""
     context_tokens: _builtins.int
     """Tokens of prompt and completion together that it can hold."""
+    slot_count: _builtins.int
+    """Jobs that it works on at a time; 0 counts as 1."""
+    version: _builtins.str
+    """Version of its software."""
     @_builtins.property
     def started_time(self) -> _timestamp_pb2.Timestamp:
         """When it started, by its own clock."""
@@ -329,10 +446,12 @@ class WorkerRecord(_message.Message):
         model: _builtins.str = ...,
         context_tokens: _builtins.int = ...,
         started_time: _timestamp_pb2.Timestamp | None = ...,
+        slot_count: _builtins.int = ...,
+        version: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["started_time", b"started_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["context_tokens", b"context_tokens", "model", b"model", "started_time", b"started_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["context_tokens", b"context_tokens", "model", b"model", "slot_count", b"slot_count", "started_time", b"started_time", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

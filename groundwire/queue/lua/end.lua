@@ -3,7 +3,8 @@
 local expected_nonce, token, event, outcome, retryable = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local dead_ttl_ms = tonumber(ARGV[6])
 
-local job = redis.call('HMGET', JOB, 'state', 'nonce', 'ended_by', 'entry', 'sequence', 'attempt_sequence', 'ttl_ms', 'id')
+local job = redis.call('HMGET', JOB, 'state', 'nonce', 'ended_by', 'entry', 'sequence', 'attempt_sequence', 'ttl_ms', 'id',
+  'class', 'caller', 'worker')
 if not job[1] then return 'missing' end
 if job[1] == 'ended' then
   if job[3] == token then return 'ended' end  -- this very call, sent twice
@@ -22,10 +23,15 @@ if job[6] then
 end
 add_event(job[5] + 1, event, table.concat(text))
 redis.call('HSET', JOB, 'state', 'ended', 'outcome', outcome, 'retryable', retryable, 'ended_by', token)
-redis.call('HDEL', JOB, 'nonce', 'worker', 'lease_until_ms')
-redis.call('ZREM', WAITING, job[8])
-redis.call('ZREM', RUNNING, job[8])
-forget_entry(job[4])
+redis.call('HDEL', JOB, 'nonce', 'entry', 'lease_until_ms')
+if job[1] == 'waiting' then
+  redis.call('ZREM', WAITING, job[8])
+  leave_line(job[8], job[9], job[10])
+else
+  redis.call('ZREM', RUNNING, job[8])
+  redis.call('SREM', held_by(job[11]), job[8])
+  forget_ticket(job[4])
+end
 
 local ttl_ms = tonumber(job[7])
 if outcome == 'DEAD_LETTER' then

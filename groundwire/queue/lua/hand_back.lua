@@ -1,12 +1,17 @@
--- Returns a job to the queue unfinished and unharmed: a drain, not a crash. Returns 'ok' or 'lost'.
--- It becomes a new entry, which autoscalers see as work that waits.
+-- Returns a job to the line unfinished and unharmed: a drain, not a crash. Returns 'ok' or 'lost'.
+-- It gets a new ticket, which autoscalers see as work that waits.
 local nonce, next_nonce = ARGV[1], ARGV[2]
 
-local job = redis.call('HMGET', JOB, 'state', 'nonce', 'deadline_ms', 'entry', 'id')
-if job[1] ~= 'running' or job[2] ~= nonce then return 'lost' end
-forget_entry(job[4])
-redis.call('HSET', JOB, 'state', 'waiting', 'nonce', next_nonce, 'entry', redis.call('XADD', JOBS, '*', 'id', job[5]))
-redis.call('HDEL', JOB, 'worker', 'lease_until_ms')
+local job = redis.call('HMGET', JOB, 'state', 'nonce', 'deadline_ms', 'entry', 'id', 'class', 'caller', 'arrival', 'worker')
+if job[1] ~= 'running' or job[2] ~= nonce then
+  return job[2] == next_nonce and 'ok' or 'lost'  -- this very call, sent twice
+end
+forget_ticket(job[4])
+redis.call('HSET', JOB, 'state', 'waiting', 'nonce', next_nonce)
+redis.call('HDEL', JOB, 'entry', 'worker', 'lease_until_ms', 'shared')
 redis.call('ZREM', RUNNING, job[5])
+redis.call('SREM', held_by(job[9]), job[5])
 redis.call('ZADD', WAITING, job[3], job[5])
+join_line(job[5], job[6], job[7], job[8])
+add_ticket()
 return 'ok'

@@ -1,6 +1,8 @@
 -- Put before every script of a job. All keys carry the partition's hash tag, so a script stays in one Cluster slot.
-local JOB, EVENTS, JOBS, WAITING, RUNNING, DEAD = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local JOB, EVENTS, JOBS, WAITING, RUNNING, DEAD, TICKETS =
+  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local GROUP = 'workers'
+local PREFIX = string.sub(JOBS, 1, -#'jobs' - 1)
 
 -- Redis's own clock: workers' clocks are never compared.
 local function now_ms()
@@ -14,10 +16,20 @@ local function add_event(sequence, event, text)
   redis.call('HSET', JOB, 'sequence', sequence)
 end
 
+-- The stream holds tickets: each says that some job waits, and which one is decided when a worker claims it. From then
+-- on the ticket is bound to its job.
+local function add_ticket()
+  redis.call('XADD', JOBS, '*', 'ticket', '1')
+end
+
 -- Only what was delivered may be deleted: a hole after the group's position turns its lag into nil, which autoscalers
 -- read as idle. XACK says whether it was; what was not stays, and the worker that gets it drops it.
-local function forget_entry(entry)
+local function forget_ticket(entry)
+  redis.call('HDEL', TICKETS, entry)
   if redis.call('XACK', JOBS, GROUP, entry) == 1 then
     redis.call('XDEL', JOBS, entry)
   end
 end
+
+-- The jobs that run beside each other on one worker, so that the crash of one is not held against the others.
+local function held_by(worker) return PREFIX .. 'held:' .. worker end

@@ -2,11 +2,17 @@
 
 from collections.abc import Callable
 
+from retrieval_server.engine.chunkers.json_text import json_lines_pieces, json_pieces
 from retrieval_server.engine.chunkers.lines import LineIndex
 from retrieval_server.engine.chunkers.markdown import markdown_pieces
+from retrieval_server.engine.chunkers.notebook import notebook_pieces
+from retrieval_server.engine.chunkers.pdf import pdf_pieces
 from retrieval_server.engine.chunkers.pieces import Chunk, Piece, chunks_of
 from retrieval_server.engine.chunkers.plain import plain_pieces
 from retrieval_server.engine.chunkers.python import python_pieces
+from retrieval_server.engine.chunkers.restructuredtext import restructuredtext_pieces
+from retrieval_server.engine.chunkers.toml import toml_pieces
+from retrieval_server.engine.chunkers.yaml import yaml_pieces
 
 CHUNKER_VERSION = 1
 DEFAULT_MAX_CHUNK_CHARS = 2000
@@ -14,6 +20,14 @@ DEFAULT_MAX_CHUNK_CHARS = 2000
 _CHUNKERS: dict[str, Callable[[str, int], list[Piece]]] = {
     "python": python_pieces,
     "markdown": markdown_pieces,
+    "html": markdown_pieces,
+    "json": json_pieces,
+    "jsonl": json_lines_pieces,
+    "notebook": notebook_pieces,
+    "pdf": pdf_pieces,
+    "restructuredtext": restructuredtext_pieces,
+    "toml": toml_pieces,
+    "yaml": yaml_pieces,
 }
 
 

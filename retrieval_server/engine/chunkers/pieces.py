@@ -22,13 +22,15 @@ class Piece:
     """A run of text [start, end) in code points that should stay together.
 
     `breadcrumbs` name what encloses it; `name` is what it defines itself, if anything. Pieces with equal
-    `breadcrumbs` may share a chunk.
+    `breadcrumbs` may share a chunk. `owners` qualify `name` below the breadcrumbs and keep no neighbours apart: the
+    namespace around a function, the type that a Go method belongs to.
     """
 
     start: int
     end: int
     breadcrumbs: tuple[str, ...] = ()
     name: str = ""
+    owners: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +75,25 @@ def _merged(pieces: Sequence[Piece], max_chunk_chars: int) -> Iterator[list[Piec
 
 
 def _labels(group: Sequence[Piece]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """One named piece lends its name to the breadcrumbs; several only list their names."""
-    names = tuple(piece.name for piece in group if piece.name)
-    breadcrumbs = group[0].breadcrumbs
-    return (*breadcrumbs, *names) if len(names) == 1 else breadcrumbs, names
+    """Return breadcrumbs and names: one named piece lends its name to the breadcrumbs, several what owns them all."""
+    named = [piece for piece in group if piece.name]
+    if len(named) == 1:
+        only = named[0]
+        return (*only.breadcrumbs, *only.owners, only.name), (only.name,)
+    shared = _common_start([piece.owners for piece in named or group])
+    breadcrumbs = (*group[0].breadcrumbs, *shared)
+    names: list[str] = []
+    for piece in named:
+        names.extend(owner for owner in piece.owners[len(shared) :] if owner not in names)
+        if piece.name not in breadcrumbs:
+            names.append(piece.name)
+    return breadcrumbs, tuple(names)
+
+
+def _common_start(chains: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    shortest, longest = min(chains), max(chains)
+    size = next((i for i, (a, b) in enumerate(zip(shortest, longest, strict=False)) if a != b), len(shortest))
+    return shortest[: min(size, len(longest))]
 
 
 def _split(text: str, start: int, end: int, max_chunk_chars: int) -> Iterator[tuple[int, int]]:

@@ -20,9 +20,10 @@ def test_search_shows_place_breadcrumbs_score_and_snippet(command_line):
 
 
 def test_search_explain_shows_lists_and_priors(command_line):
-    shown = command_line("search", "q", "--k", 1, "--explain").stdout
-    assert "bm25: rank 1, score 7.5000, contributes 0.2000, matched: page" in shown
-    assert "prior test_source: × 0.8" in shown
+    rows = [line.split() for line in command_line("search", "q", "--k", 1, "--explain").stdout.splitlines()]
+    assert ["profile", "precise"] in rows
+    assert ["bm25", "1", "7.5000", "0.2000", "page"] in rows
+    assert ["prior", "test_source", "×", "0.8"] in rows
 
 
 def test_search_says_when_only_words_were_searched(command_line, server):

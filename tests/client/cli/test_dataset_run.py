@@ -64,3 +64,18 @@ def test_results_are_not_replaced_when_nothing_was_found(dataset: Path, tmp_path
     with pytest.raises(click.ClickException, match="too large"):
         run(dataset, result_path, failing)
     assert result_path.read_bytes() == before
+
+
+def test_a_busy_server_is_asked_again_as_long_as_each_pass_brings_something(dataset: Path, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(dataset_run, "_PAUSE_S", 0)
+    busy = [client.Overloaded("later")] * 2
+    answers = {"what is 0?": [*busy, "zero"], "what is 1?": [*busy, *busy, "one"]}
+    assert run(dataset, tmp_path / "out" / "set.json", answers) == {}
+
+
+def test_a_server_that_stays_busy_is_given_up_after_some_passes(dataset: Path, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(dataset_run, "_PAUSE_S", 0)
+    answers = {"what is 0?": ["zero"], "what is 1?": [client.Overloaded("later")] * 9}
+    problems = run(dataset, tmp_path / "out" / "set.json", answers)
+    assert list(problems.values()) == ["later"]
+    assert len(answers["what is 1?"]) == 5

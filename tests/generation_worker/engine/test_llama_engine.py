@@ -1,17 +1,20 @@
-"""The real model through llama.cpp."""
+"""The real model through llama.cpp, several answers at once."""
 
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from generation_worker.engine.llama_engine import LlamaEngine
-from generation_worker.engine.llama_model import MICRO_BATCH_TOKENS, LlamaModel, ModelUnusableError
-from generation_worker.engine.protocol import GenerationDone, GenerationError, PromptPacked, TextPiece
+from generation_worker.engine.llama_model import ComputeError, LlamaModel, ModelUnusableError
+from generation_worker.engine.protocol import GenerationDone, GenerationError, GenerationFailed, PromptPacked, TextPiece
 from groundwire.internal.v1 import job_pb2
 from groundwire.models.locate import generator_file
 from groundwire.v1 import passage_pb2
 
 CONTEXT_TOKENS = 768
+SLOTS = 4
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +24,7 @@ def model_path() -> Path:
 
 @pytest.fixture(scope="module")
 def engine(model_path: Path) -> LlamaEngine:
-    return LlamaEngine(model_path, model="smollm2", context_tokens=CONTEXT_TOKENS, thread_count=2)
+    return LlamaEngine(model_path, model="smollm2", context_tokens=CONTEXT_TOKENS, slot_count=SLOTS, thread_count=2)
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +37,23 @@ def job(question: str = "What is the timeout?", text: str = "", **limits: int) -
     return job_pb2.GenerationJob(question=question, passages=passages, **({"max_completion_tokens": 24} | limits))
 
 
-def never() -> bool:
-    return False
+def run(engine: LlamaEngine, jobs: Sequence[job_pb2.GenerationJob]) -> list[list]:
+    """Run all jobs at once; the steps of each."""
+    for key, one in enumerate(jobs):
+        engine.start(key, one)
+    steps: list[list] = [[] for _ in jobs]
+    while not engine.is_idle:
+        for key, step in engine.step():
+            steps[key].append(step)
+    return steps
+
+
+def joined(steps: list) -> str:
+    return "".join(step.text for step in steps if isinstance(step, TextPiece))
 
 
 def text_of(engine: LlamaEngine, one: job_pb2.GenerationJob) -> str:
-    return "".join(step.text for step in engine.generate(one, never) if isinstance(step, TextPiece))
+    return joined(run(engine, [one])[0])
 
 
 def test_special_tokens_count_in_the_scaffold_and_never_in_content(llama: LlamaModel):
@@ -59,15 +73,28 @@ def test_tokens_give_the_text_back(llama: LlamaModel, text: str):
 
 
 def test_it_answers_from_the_passage_and_says_what_it_used(engine: LlamaEngine):
-    steps = list(engine.generate(job(text="The default timeout is 42 seconds."), never))
+    [steps] = run(engine, [job(text="The default timeout is 42 seconds.")])
     packed, done = steps[0], steps[-1]
     assert isinstance(packed, PromptPacked)
     assert isinstance(done, GenerationDone)
     assert 0 < done.completion_tokens <= 24
-    text = "".join(step.text for step in steps[1:-1])
+    text = joined(steps)
     assert "42" in text
     assert text == text.strip()
     assert "<|" not in text
+
+
+def test_answers_written_at_once_are_those_written_one_by_one(engine: LlamaEngine, model_path: Path):
+    jobs = [
+        job(
+            f"What is the timeout of port {number}?",
+            f"Port {number} waits {number * 7 + 3} seconds. " * (1 + 5 * number),
+        )
+        for number in range(SLOTS)
+    ]
+    together = [joined(steps) for steps in run(engine, jobs)]
+    alone = LlamaEngine(model_path, model="smollm2", context_tokens=CONTEXT_TOKENS, slot_count=1, thread_count=2)
+    assert together == [text_of(alone, one) for one in jobs]
 
 
 def test_the_same_job_gives_the_same_text_whatever_came_before(engine: LlamaEngine):
@@ -77,48 +104,136 @@ def test_the_same_job_gives_the_same_text_whatever_came_before(engine: LlamaEngi
     assert text_of(engine, one) == first
 
 
+def test_a_prompt_that_another_slot_holds_is_not_computed_again(engine: LlamaEngine, llama: LlamaModel, monkeypatch):
+    text = "The harbour closes when the wind passes forty knots. " * 25
+    computed = []
+    compute = llama.compute
+    monkeypatch.setattr(llama, "compute", lambda rows: (computed.append(len(rows)), compute(rows)))
+    engine.start(0, job("When does the harbour close?", text, max_completion_tokens=40))
+    for _ in range(8):
+        engine.step()
+    computed.clear()
+    engine.start(1, job("Why does the harbour close?", text, max_completion_tokens=1))
+    engine.step()
+    engine.stop(0)
+    while not engine.is_idle:
+        engine.step()
+    assert sum(computed) < 80
+
+
 def test_the_prompt_and_the_completion_fit_the_context_together(engine: LlamaEngine):
-    steps = list(engine.generate(job(text="alpha beta gamma delta " * 500, max_completion_tokens=8), never))
-    assert steps[0].prompt_tokens <= CONTEXT_TOKENS - 8
-    assert steps[-1].completion_tokens <= 8
+    jobs = [job(text=f"alpha beta gamma delta {number} " * 500, max_completion_tokens=8) for number in range(2)]
+    for steps in run(engine, jobs):
+        assert steps[0].prompt_tokens <= CONTEXT_TOKENS - 8
+        assert steps[-1].completion_tokens <= 8
 
 
 def test_the_jobs_own_limit_of_the_prompt_holds(engine: LlamaEngine):
-    steps = engine.generate(job(text="alpha beta " * 500, max_prompt_tokens=300), never)
-    assert next(steps).prompt_tokens <= 300
-    with pytest.raises(GenerationError, match="The question alone takes"):
-        next(engine.generate(job("why " * 500, max_prompt_tokens=300), never))
+    fits = job(text="alpha beta " * 500, max_prompt_tokens=300, max_completion_tokens=1)
+    good, bad = run(engine, [fits, job("why " * 500, max_prompt_tokens=300)])
+    assert good[0].prompt_tokens <= 300
+    [failed] = bad
+    assert isinstance(failed, GenerationFailed)
+    assert isinstance(failed.error, GenerationError)
+    assert "The question alone takes" in str(failed.error)
 
 
-def test_it_stops_between_batches_of_the_prompt_and_works_on_afterwards(engine: LlamaEngine):
-    asked = []
+def test_a_stop_within_the_prompt_frees_the_slot_and_harms_nobody(engine: LlamaEngine):
+    one = job(text="The default timeout is 42 seconds.")
+    expected = text_of(engine, one)
+    for key in range(SLOTS - 1):
+        engine.start(key, job(text=f"alpha beta gamma {key} " * 230))
+    engine.start(SLOTS, one)
+    with pytest.raises(RuntimeError, match="slots are taken"):
+        engine.start(SLOTS + 1, one)
+    texts = []
+    stopped = list(range(SLOTS - 1))
+    while not engine.is_idle:
+        texts += [step.text for key, step in engine.step() if key == SLOTS and isinstance(step, TextPiece)]
+        if stopped:
+            engine.stop(stopped.pop())
+    assert "".join(texts) == expected
+    assert text_of(engine, one) == expected
 
-    def stop_at_second_batch() -> bool:
-        asked.append(True)
-        return len(asked) == 2
 
-    steps = list(engine.generate(job(text="alpha beta gamma " * 230), stop_at_second_batch))
-    assert [type(step) for step in steps] == [PromptPacked]
-    assert len(asked) == 2
-    assert steps[0].prompt_tokens > 2 * MICRO_BATCH_TOKENS
-    assert "42" in text_of(engine, job(text="The default timeout is 42 seconds."))
+def test_an_interrupted_step_ends_early_and_changes_no_answer(engine: LlamaEngine):
+    one = job("What is the timeout?", "The default timeout is 42 seconds. " + "alpha beta gamma " * 60)
+    expected = text_of(engine, one)
+    engine.start(0, job(text="delta " * 500, max_completion_tokens=1))
+    engine.start(1, one)
+    texts: list[str] = []
+    step_count = 0
+    while not engine.is_idle:
+        if step_count % 3 == 0:
+            interrupting = threading.Timer(0.005 * (step_count % 5), engine.interrupt)
+            interrupting.start()
+        texts += [step.text for key, step in engine.step() if key == 1 and isinstance(step, TextPiece)]
+        if step_count % 3 == 0:
+            interrupting.join()
+        step_count += 1
+    assert "".join(texts) == expected
 
 
-def test_it_stops_between_tokens(engine: LlamaEngine):
-    pieces = []
-    for step in engine.generate(job(text="The default timeout is 42 seconds."), lambda: len(pieces) >= 2):
-        if isinstance(step, TextPiece):
-            pieces.append(step.text)
-        assert not isinstance(step, GenerationDone)
-    assert len(pieces) == 2
+def test_an_interruption_before_a_step_makes_it_do_nothing_once(engine: LlamaEngine, llama: LlamaModel):
+    engine.start(0, job(text="The sea is wide. " * 100, max_completion_tokens=1))
+    engine.interrupt()
+    before = [len(slot.tokens) for slot in engine._slots]
+    assert [type(step) for _, step in engine.step()] == [PromptPacked]
+    assert [len(slot.tokens) for slot in engine._slots] == before
+    engine.step()
+    assert [len(slot.tokens) for slot in engine._slots] != before
+    engine.stop(0)
+
+
+def test_a_new_job_begins_while_another_is_in_mid_answer(engine: LlamaEngine):
+    engine.start(0, job(text="Write on and on about the sea. " * 20, max_completion_tokens=200))
+    while not any(isinstance(step, TextPiece) for _, step in engine.step()):
+        pass
+    engine.start(1, job(text="The default timeout is 42 seconds.", max_completion_tokens=4))
+    ended = []
+    while not ended:
+        ended = [key for key, step in engine.step() if isinstance(step, GenerationDone)]
+    engine.stop(0)
+    assert ended == [1]
+    assert engine.is_idle
+
+
+def test_a_seed_decides_what_a_temperature_draws(engine: LlamaEngine):
+    def drawn(seed: int) -> job_pb2.GenerationJob:
+        return job("Tell a story.", "Once there was a boat.", temperature=1.5, top_p=0.95, seed=seed)
+
+    first, same, other = (joined(steps) for steps in run(engine, [drawn(1), drawn(1), drawn(2)]))
+    assert first == same
+    assert first != other
+
+
+def test_a_jobs_own_stop_string_ends_it_and_is_not_shown(engine: LlamaEngine):
+    one = job(text="The default timeout is 42 seconds.")
+    whole = text_of(engine, one)
+    one.stops.extend(["", "42"])
+    assert text_of(engine, one) == whole[: whole.index("42")].rstrip()
+
+
+def test_when_llama_cpp_fails_the_jobs_in_hand_fail_and_the_next_is_done(engine: LlamaEngine, llama, monkeypatch):
+    one = job(text="The default timeout is 42 seconds.")
+    expected = text_of(engine, one)
+
+    def broken(rows: object) -> None:
+        monkeypatch.undo()
+        raise ComputeError("llama_decode returned -3")
+
+    monkeypatch.setattr(llama, "compute", broken)
+    for steps in run(engine, [one, one]):
+        assert [type(step) for step in steps] == [PromptPacked, GenerationFailed]
+    assert text_of(engine, one) == expected
 
 
 def test_a_context_beyond_the_models_own_is_cut_to_it(model_path: Path):
-    assert LlamaModel(model_path, context_tokens=10**6, thread_count=1).context_tokens == 8192
+    assert LlamaModel(model_path, context_tokens=10**6, sequence_count=1, thread_count=1).context_tokens == 8192
 
 
 def test_a_truncated_model_is_refused(model_path: Path, tmp_path: Path):
     half = tmp_path / "half.gguf"
     half.write_bytes(model_path.read_bytes()[:10_000_000])
     with pytest.raises(ModelUnusableError, match="cannot be loaded"):
-        LlamaModel(half, context_tokens=512, thread_count=1)
+        LlamaModel(half, context_tokens=512, sequence_count=1, thread_count=1)

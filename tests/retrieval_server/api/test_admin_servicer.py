@@ -1,7 +1,9 @@
 """AdminService: settings without secrets, the queue's counts, its workers."""
 
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
+from typing import Any
 
 import grpc
 import pytest
@@ -10,7 +12,7 @@ import groundwire
 from groundwire.queue.liveness import WorkerInfo
 from groundwire.v1 import admin_service_pb2 as pb
 from groundwire.v1 import admin_service_pb2_grpc, error_pb2
-from retrieval_server.api.admin_servicer import AdminServicer, mask_secrets
+from retrieval_server.api.admin_servicer import AdminServicer
 from retrieval_server.api.interceptor import RpcInterceptor
 from retrieval_server.errors import Unavailable
 from retrieval_server.generation.answer_queue import QueueStats
@@ -21,11 +23,15 @@ class Queue:
     """Counts and workers as the test sets them."""
 
     error: Unavailable | None = None
+    dead_letters: Any = None
 
     async def stats(self) -> QueueStats:
         if self.error:
             raise self.error
         return QueueStats(waiting_count=3, running_count=2, dead_letter_count=1, live_worker_count=4)
+
+    async def running_counts(self) -> Counter[str]:
+        return Counter({"w-1": 2})
 
     async def workers(self) -> list[WorkerInfo]:
         now_s = time.time()
@@ -59,21 +65,6 @@ async def test_settings_are_shown_with_secrets_masked(stub: admin_service_pb2_gr
     assert "s3cret" not in str(response)
 
 
-@pytest.mark.parametrize(
-    ("url", "masked"),
-    [
-        ("redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
-        ("redis://:pw@h:1/0", "redis://:***@h:1/0"),
-        ("rediss://u:p@ss/w:rd@h:1/0?ssl_cert_reqs=none", "rediss://u:***@h:1/0?ssl_cert_reqs=none"),
-        ("redis://h/0?username=u&password=pw&db=1", "redis://h/0?username=u&password=***&db=1"),
-        ("unix://u:pw@/run/redis.sock", "unix://u:***@/run/redis.sock"),
-        ("127.0.0.1:50051", "127.0.0.1:50051"),
-    ],
-)
-def test_passwords_of_urls_are_masked(url: str, masked: str) -> None:
-    assert mask_secrets(url) == masked
-
-
 async def test_queue_stats_are_those_of_the_queue(stub: admin_service_pb2_grpc.AdminServiceStub) -> None:
     stats = await stub.GetQueueStats(pb.GetQueueStatsRequest())
     assert (stats.waiting_count, stats.running_count, stats.dead_letter_count, stats.live_worker_count) == (3, 2, 1, 4)
@@ -83,6 +74,7 @@ async def test_workers_come_by_id_with_their_times(stub: admin_service_pb2_grpc.
     workers = (await stub.ListWorkers(pb.ListWorkersRequest())).workers
     assert [worker.worker_id for worker in workers] == ["w-1", "w-2"]
     assert workers[0].model == "smollm2"
+    assert [worker.running_count for worker in workers] == [2, 0]
     assert workers[0].uptime.ToSeconds() == pytest.approx(60, abs=5)
     assert workers[0].last_seen_time.ToSeconds() == pytest.approx(time.time() - 1, abs=5)
 
@@ -95,14 +87,3 @@ async def test_without_redis_the_queue_is_unavailable_and_settings_are_not(
         await stub.GetQueueStats(pb.GetQueueStatsRequest())
     assert raised.value.code() is grpc.StatusCode.UNAVAILABLE
     await stub.GetSettings(pb.GetSettingsRequest())
-
-
-async def test_what_comes_later_is_unimplemented(stub: admin_service_pb2_grpc.AdminServiceStub) -> None:
-    for call in (
-        stub.ListDeadLetters(pb.ListDeadLettersRequest()),
-        stub.ReplayDeadLetter(pb.ReplayDeadLetterRequest()),
-        stub.PurgeDeadLetters(pb.PurgeDeadLettersRequest()),
-    ):
-        with pytest.raises(grpc.aio.AioRpcError) as raised:
-            await call
-        assert raised.value.code() is grpc.StatusCode.UNIMPLEMENTED

@@ -10,20 +10,18 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
-from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import answer_pb2, answer_service_pb2_grpc, error_pb2, retrieval_service_pb2
 from groundwire.v1 import answer_service_pb2 as pb
 from retrieval_server.api.answer_servicer import AnswerServicer
 from retrieval_server.api.interceptor import RpcInterceptor
 from retrieval_server.errors import Unavailable
-from retrieval_server.generation.answer_jobs import answer_job_id
 from retrieval_server.generation.answering import Answering
 from retrieval_server.settings import ServerSettings
 from tests.retrieval_server.generation.answering.support import BAD, GOOD, Corpus
 from tests.retrieval_server.generation.fake_queue import FakeQueue
 
-SETTINGS = ServerSettings(max_batch_in_flight=4)
-ASKED = retrieval_service_pb2.RetrieveRequest(query="What is the default request timeout?")
+SETTINGS = ServerSettings(max_answers_in_flight=4)
+ASKED = retrieval_service_pb2.RetrieveRequest(query="the default request timeout")
 Stub = answer_service_pb2_grpc.AnswerServiceStub
 
 
@@ -100,22 +98,6 @@ async def test_stream_answer_sends_its_events_and_attach_repeats_them(stub: Stub
     assert [response.event async for response in stub.AttachAnswer(attach)] == events[3:]
 
 
-async def test_a_stream_whose_job_expires_ends_ok_with_the_state_in_its_terminal_message(
-    stub: Stub, queue: FakeQueue
-) -> None:
-    async def work() -> None:
-        await queue.end((await queue.next_job()).job_id, job_pb2.JOB_OUTCOME_EXPIRED)
-
-    working = asyncio.create_task(work())
-    call = stub.StreamAnswer(pb.StreamAnswerRequest(retrieve=ASKED))
-    events = [response.event async for response in call]
-    await working
-    assert await call.code() is grpc.StatusCode.OK
-    assert events[-1].terminal.state == answer_pb2.ANSWER_STATE_EXPIRED
-    assert events[-1].terminal.status.code == grpc.StatusCode.DEADLINE_EXCEEDED.value[0]
-    assert events[-1].terminal.status.reason == error_pb2.ERROR_REASON_DEADLINE_EXCEEDED
-
-
 @pytest.mark.parametrize(
     ("request_fields", "field"),
     [
@@ -143,6 +125,52 @@ async def test_a_wrong_field_is_named(stub: Stub, queue: FakeQueue, request_fiel
     assert queue.enqueued_count == 0
 
 
+async def test_wrong_packing_support_and_history_are_named(stub: Stub) -> None:
+    packing = answer_pb2.PackingOptions(order=9, max_per_source=0, focus_chars=7)
+    wrong = options(packing=packing, min_supported_share=1.5, closed_book=True, mode=answer_pb2.ANSWER_MODE_EXTRACTIVE)
+    _, _, fields = await failure(stub.Answer(pb.AnswerRequest(retrieve=ASKED, options=wrong)))
+    assert fields == [
+        "options.closed_book",
+        "options.min_supported_share",
+        "options.packing.order",
+        "options.packing.max_per_source",
+        "options.packing.focus_chars",
+    ]
+    blank = answer_pb2.ConversationTurn(question=" ", answer="x" * 20_001)
+    _, _, fields = await failure(stub.Answer(pb.AnswerRequest(retrieve=ASKED, history=[blank])))
+    assert fields == ["history[0].question", "history[0].answer"]
+    turn = answer_pb2.ConversationTurn(question="a?")
+    _, _, fields = await failure(stub.Answer(pb.AnswerRequest(retrieve=ASKED, history=[turn] * 51)))
+    assert fields == ["history"]
+
+
+async def test_a_follow_up_is_completed_from_the_conversation_and_shown(stub: Stub) -> None:
+    follow_up = retrieval_service_pb2.RetrieveRequest(query="And how is it changed?")
+    turn = answer_pb2.ConversationTurn(question="What is the default of request_timeout?", answer="30 s")
+    request = pb.RenderPromptRequest(retrieve=follow_up, history=[turn])
+    rendered = await stub.RenderPrompt(request)
+    assert rendered.standalone_question == "How is request_timeout changed?"
+    extractive = options(mode=answer_pb2.ANSWER_MODE_EXTRACTIVE, answer_anyway=True)
+    answered = await stub.Answer(pb.AnswerRequest(retrieve=follow_up, history=[turn], options=extractive))
+    assert answered.result.standalone_question == "How is request_timeout changed?"
+
+
+async def test_a_name_that_no_passage_holds_is_a_reason_not_to_answer(stub: Stub) -> None:
+    asked = retrieval_service_pb2.RetrieveRequest(query="What is the default of request_timeout_v9 on Kubernetes?")
+    result = (await stub.Answer(pb.AnswerRequest(retrieve=asked))).result
+    assert result.state == answer_pb2.ANSWER_STATE_SKIPPED
+    assert result.answer_skipped_reason == retrieval_service_pb2.ANSWER_SKIPPED_REASON_NOT_IN_PASSAGES
+    assert list(result.missing_words) == ["request_timeout_v9", "Kubernetes"]
+
+
+async def test_a_closed_book_answer_reads_no_passage(stub: Stub, queue: FakeQueue) -> None:
+    request = pb.AnswerRequest(retrieve=ASKED, options=options(closed_book=True))
+    response, _ = await asyncio.gather(stub.Answer(request), queue.answer("It is ", "9 seconds."))
+    result = response.result
+    assert (result.text, len(result.passages), len(result.citations)) == ("It is 9 seconds.", 0, 0)
+    assert [sentence.supported for sentence in result.sentences] == [False]
+
+
 async def test_every_wrong_option_is_named_at_once(stub: Stub) -> None:
     wrong = options(max_completion_tokens=0, fallback=9, timeout=Duration())
     _, _, fields = await failure(stub.Answer(pb.AnswerRequest(retrieve=ASKED, options=wrong)))
@@ -154,7 +182,6 @@ async def test_every_wrong_option_is_named_at_once(stub: Stub) -> None:
     [
         options(mode=answer_pb2.ANSWER_MODE_RAG_SEQUENCE),
         options(mode=answer_pb2.ANSWER_MODE_RAG_TOKEN),
-        options(closed_book=True),
     ],
 )
 async def test_what_comes_later_is_unimplemented(stub: Stub, unserved: pb.AnswerOptions) -> None:
@@ -198,55 +225,6 @@ async def test_the_job_gets_the_time_asked_for_else_that_of_the_call(stub: Stub,
         assert job.deadline.ToNanoseconds() / 1e9 - began_s == pytest.approx(expected_s, abs=2)
 
 
-async def test_cancel_answer_ends_a_running_one(stub: Stub, queue: FakeQueue) -> None:
-    call = stub.StreamAnswer(pb.StreamAnswerRequest(retrieve=ASKED, request_id="x"))
-    await queue.start((await queue.next_job()).job_id)
-    assert (await stub.CancelAnswer(pb.CancelAnswerRequest(request_id="x"))).cancelled
-    events = [response.event async for response in call]
-    assert events[-1].terminal.state == answer_pb2.ANSWER_STATE_CANCELLED
-    assert not (await stub.CancelAnswer(pb.CancelAnswerRequest(request_id="x"))).cancelled
-
-
-async def test_a_client_that_goes_away_in_mid_stream_cancels_its_job(stub: Stub, queue: FakeQueue) -> None:
-    call = stub.StreamAnswer(pb.StreamAnswerRequest(retrieve=ASKED, request_id="x"))
-    await anext(aiter(call))
-    call.cancel()
-    await queue.wait_for_cancel()
-    assert queue.cancelled == [answer_job_id("x")]
-
-
-async def test_a_client_that_goes_away_without_reading_cancels_its_job(
-    stub: Stub, queue: FakeQueue, answering: Answering
-) -> None:
-    """Flow control holds the server at a write, outside the code that follows the job."""
-    call = stub.StreamAnswer(pb.StreamAnswerRequest(retrieve=ASKED, request_id="x"))
-    job = await queue.next_job()
-    await queue.start(job.job_id)
-    await queue.say(job.job_id, *["word " * 20_000] * 100)
-    await queue.wait_until_followed_to(sequence=5)
-    call.cancel()
-    await queue.wait_for_cancel()
-    await answering.close()
-
-
-async def test_a_call_whose_deadline_passes_cancels_its_job(stub: Stub, queue: FakeQueue) -> None:
-    with pytest.raises(grpc.aio.AioRpcError) as raised:
-        await stub.Answer(pb.AnswerRequest(retrieve=ASKED), timeout=0.3)
-    assert raised.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-    await queue.wait_for_cancel()
-
-
-async def test_a_client_that_keeps_its_job_can_fetch_it_later(stub: Stub, queue: FakeQueue) -> None:
-    keep = options(on_disconnect=answer_pb2.DISCONNECT_POLICY_KEEP)
-    call = stub.StreamAnswer(pb.StreamAnswerRequest(retrieve=ASKED, request_id="x", options=keep))
-    await anext(aiter(call))
-    call.cancel()
-    await queue.answer(*GOOD)
-    attached = [r.event async for r in stub.AttachAnswer(pb.AttachAnswerRequest(request_id="x"))]
-    assert attached[-1].terminal.text == "".join(GOOD)
-    assert queue.cancelled == []
-
-
 async def batch(*items: pb.BatchAnswerRequest) -> AsyncIterator[pb.BatchAnswerRequest]:
     for item in items:
         yield item
@@ -275,11 +253,13 @@ async def test_a_batch_answers_each_item_and_a_bad_one_ends_nothing_but_itself(s
 async def test_rendering_shows_the_prompt_and_generates_nothing(stub: Stub, queue: FakeQueue) -> None:
     response = await stub.RenderPrompt(pb.RenderPromptRequest(retrieve=ASKED))
     text = "".join(segment.text for segment in response.segments)
-    assert "[1] docs/a.md:1-4" in text
+    assert "[1] docs/a.md:1-" in text
     assert ASKED.query in text
     assert response.segments[0].scaffold
     assert response.estimated_prompt_tokens > 20
-    assert (queue.enqueued_count, list(response.dropped_passage_indexes)) == (0, [])
+    assert queue.enqueued_count == 0
+    shown = {index for one in response.packed_passages for index in one.passage_indexes}
+    assert shown | set(response.dropped_passage_indexes) == {0, 1}
 
 
 async def test_no_redis_is_a_clear_reason_or_an_extractive_answer(stub: Stub, queue: FakeQueue) -> None:

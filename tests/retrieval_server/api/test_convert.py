@@ -4,9 +4,22 @@ import pytest
 from google.protobuf import descriptor
 
 from groundwire.v1 import error_pb2, filter_pb2, passage_pb2, retrieval_service_pb2
-from retrieval_server.api.convert import retrieve_query
-from retrieval_server.errors import InvalidRequest, NotServed
-from retrieval_server.model import ContentKind, FusionConstants, ListScore, Passage, Prior
+from retrieval_server.api.convert import retrieve_query, retrieve_response
+from retrieval_server.errors import InvalidRequest
+from retrieval_server.model import (
+    EVERYTHING,
+    ContentKind,
+    FusionConstants,
+    FusionOverrides,
+    ListScore,
+    Passage,
+    PassageFilter,
+    Prior,
+    Profile,
+    RetrieveQuery,
+    RetrieveResult,
+    SecondHop,
+)
 from retrieval_server.passage_message import passage_from_pb, passage_to_pb
 from retrieval_server.settings import ServerSettings
 
@@ -18,7 +31,7 @@ Overrides = retrieval_service_pb2.FusionOverrides
 def passage() -> Passage:
     return Passage(
         "id:1-5", "id", "data/a.py", 1, 5, 2, 3, "text", ("A", "f"), "python", ContentKind.CODE, 0.5,
-        (ListScore("bm25", 1, 9.5, 0.25, ("lease",)),), (Prior("test_source", 0.8),),
+        (ListScore("bm25", 1, 9.5, 0.25, ("lease",)),), (Prior("test_source", 0.8),), 2,
     )  # fmt: skip
 
 
@@ -36,7 +49,23 @@ def test_every_field_of_a_passage_crosses_both_ways():
 
 def test_defaults():
     query = retrieve_query(Request(query="q"), SETTINGS)
-    assert (query.collection, query.k, query.fusion, query.max_per_file) == ("default", 10, FusionConstants(), None)
+    assert query == RetrieveQuery("q", "default", 10, Profile.AUTO, FusionOverrides(), EVERYTHING)
+    assert (query.max_per_file, query.hops, query.balance) == (None, 1, False)
+
+
+def test_what_a_request_sets_goes_over_the_constants_of_its_profile():
+    fusion = retrieve_query(Request(query="q", fusion=Overrides(dense_weight=0, pool_count=7)), SETTINGS).fusion
+    constants = fusion.over(FusionConstants(lexical_weight=9, dense_weight=4, rank_constant=2, pool_count=5))
+    assert constants == FusionConstants(lexical_weight=9, dense_weight=0, rank_constant=2, pool_count=7)
+
+
+def test_what_a_request_asks_for_reaches_the_search():
+    request = Request(
+        query="q", hops=2, balance=True, max_per_file=3, filter=filter_pb2.PassageFilter(languages=["Python"])
+    )
+    query = retrieve_query(request, SETTINGS)
+    assert (query.hops, query.balance, query.max_per_file) == (2, True, 3)
+    assert query.filter == PassageFilter(languages=frozenset({"python"}))
 
 
 @pytest.mark.parametrize(
@@ -48,6 +77,11 @@ def test_defaults():
         (Request(query="q", max_per_file=0), "max_per_file"),
         (Request(query="q", hops=0), "hops"),
         (Request(query="q", hops=-5), "hops"),
+        (Request(query="q", hops=3), "hops"),
+        (Request(query="q", max_per_file=1001), "max_per_file"),
+        (Request(query="q", balance=True, filter=filter_pb2.PassageFilter(kinds=[1])), "balance"),  # type: ignore[list-item]
+        (Request(query="q", filter=filter_pb2.PassageFilter(include_paths=["a["])), "filter.include_paths"),
+        (Request(query="q", fusion=Overrides(expanded_weight=101)), "fusion.expanded_weight"),
         (Request(query="q", profile=77), "profile"),  # type: ignore[arg-type]
         (Request(query="q", collection="No Such!"), "collection"),
         (Request(query="q", fusion=Overrides(lexical_weight=-1)), "fusion.lexical_weight"),
@@ -76,18 +110,14 @@ def test_a_long_query_is_refused_with_its_size():
     assert caught.value.metadata == {"limit": "100", "actual": "102"}
 
 
-@pytest.mark.parametrize(
-    "request_",
-    [
-        Request(query="q", profile=retrieval_service_pb2.RETRIEVAL_PROFILE_SYMBOL),
-        Request(query="q", filter=filter_pb2.PassageFilter(languages=["python"])),
-        Request(query="q", hops=2),
-        Request(query="q", balance=True),
-    ],
-)
-def test_what_comes_later_is_not_silently_ignored(request_: Request):
-    with pytest.raises(NotServed):
-        retrieve_query(request_, SETTINGS)
+@pytest.mark.parametrize("name", ["PRECISE", "EXPLORE", "SYMBOL", "AUTO"])
+def test_a_profile_reaches_the_search_and_its_name_the_response(name: str):
+    number = retrieval_service_pb2.RetrievalProfile.Value(f"RETRIEVAL_PROFILE_{name}")
+    assert retrieve_query(Request(query="q", profile=number), SETTINGS).profile is Profile[name]
+    result = RetrieveResult((), 1, 1, 1.0, 0.0, None, 0.0, Profile[name], "because", SecondHop("b p", ("b",)))
+    response = retrieve_response(result)
+    assert (response.profile_used, response.profile_explanation) == (number, "because")
+    assert (response.second_hop.query, list(response.second_hop.introduced_terms)) == ("b p", ["b"])
 
 
 @pytest.mark.parametrize("query", ["\U0001faea", "\ue000", "東", "🚀", "∑"])

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_server.corpus.changes import SourceChange
+from retrieval_server.corpus.collection import Collection
 from retrieval_server.corpus.documents import ParsedDocument, ParseLimits, parse_document
-from retrieval_server.corpus.store import SourceChange
+from retrieval_server.corpus.embedding import embed_chunks
 
 DIMENSION = 16
 SOURCE = "/srv/project"
@@ -48,3 +50,10 @@ def parsed(path: str, text: str, max_chunk_chars: int = 2000) -> ParsedDocument:
 
 def change(*documents: ParsedDocument, removed: Sequence[str] = (), prefix: str = "project") -> SourceChange:
     return SourceChange(SOURCE, prefix, 2000, documents, removed)
+
+
+def embed_all(collection: Collection, encoder: WordHashEncoder) -> None:
+    """Make and store all vectors that a collection lacks."""
+    while chunks := collection.chunks_to_embed(0, 4):
+        windows = embed_chunks(chunks, encoder, collection.known_vectors)
+        collection.store_vectors({c.chunk_id: w for c, w in zip(chunks, windows, strict=True)})

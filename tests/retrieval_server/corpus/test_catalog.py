@@ -7,6 +7,7 @@ import pytest
 
 from groundwire.v1 import error_pb2
 from retrieval_server.corpus.catalog import Catalog
+from retrieval_server.corpus.collection import Collection
 from retrieval_server.corpus.open_collection import EMBEDDED_AT_ONCE_WINDOWS, OpenCollection
 from retrieval_server.errors import GroundwireError, InvalidRequest, NotFound
 from tests.retrieval_server.corpus.support import WordHashEncoder, change, parsed
@@ -66,7 +67,7 @@ async def test_a_bulk_change_is_embedded_in_the_background(tmp_path: Path):
     opened = await catalog.get_or_create("default")
     documents = [parsed(f"f{i}.md", f"alpha{i}") for i in range(EMBEDDED_AT_ONCE_WINDOWS + 1)]
     assert await opened.embed_now(documents) == {}
-    await opened.write(opened.collection.apply, change(*documents))
+    await opened.write(Collection.apply, change(*documents))
     await until_embedded(opened)
     assert opened.collection.current_view.dense_coverage == 1
     await catalog.close()
@@ -75,7 +76,7 @@ async def test_a_bulk_change_is_embedded_in_the_background(tmp_path: Path):
 async def test_embedding_goes_on_where_it_was_when_the_server_stopped(tmp_path: Path):
     catalog = await opened_catalog(tmp_path)  # no encoder: nothing is embedded
     opened = await catalog.get_or_create("default")
-    await opened.write(opened.collection.apply, change(parsed("a.py", "alpha = 1")))
+    await opened.write(Collection.apply, change(parsed("a.py", "alpha = 1")))
     await catalog.close()
     again = await opened_catalog(tmp_path, WordHashEncoder())
     await until_embedded(again.get("default"))
@@ -85,8 +86,8 @@ async def test_embedding_goes_on_where_it_was_when_the_server_stopped(tmp_path: 
 async def test_deleted_chunks_are_compacted_away_in_the_background(tmp_path: Path):
     catalog = await opened_catalog(tmp_path, WordHashEncoder())
     opened = await catalog.get_or_create("default")
-    await opened.write(opened.collection.apply, change(parsed("a.py", "alpha = 1"), parsed("b.py", "beta = 1")))
-    await opened.write(opened.collection.apply, change(removed=["b.py"]))
+    await opened.write(Collection.apply, change(parsed("a.py", "alpha = 1"), parsed("b.py", "beta = 1")))
+    await opened.write(Collection.apply, change(removed=["b.py"]))
     assert opened.collection.stale_chunk_count == 1
     async with asyncio.timeout(10):
         while opened.collection.stale_chunk_count:
@@ -109,18 +110,27 @@ async def test_a_failed_upkeep_is_tried_again(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(encoder, "encode_windows", fail_once)
     catalog = await opened_catalog(tmp_path, encoder)
     opened = await catalog.get_or_create("default")
-    await opened.write(opened.collection.apply, change(parsed("a.py", "alpha = 1")))
+    await opened.write(Collection.apply, change(parsed("a.py", "alpha = 1")))
     await until_embedded(opened)
     await catalog.close()
 
 
-async def test_a_damaged_database_is_one_clear_error(tmp_path: Path):
+async def test_a_damaged_database_is_one_clear_error_and_the_other_collections_are_served(tmp_path: Path):
+    catalog = await opened_catalog(tmp_path)
+    await catalog.get_or_create("other")
+    await catalog.close()
     directory = tmp_path / "collections" / "default"
     directory.mkdir(parents=True)
     (directory / "corpus.sqlite").write_bytes(b"this is no database, " * 500)
+    again = await opened_catalog(tmp_path)
+    assert again.names() == ["default", "other"]
+    assert again.get("other")
     with pytest.raises(GroundwireError, match="client index") as caught:
-        await opened_catalog(tmp_path)
+        again.get("default")
     assert caught.value.reason == error_pb2.ERROR_REASON_STORAGE_FAILED
+    assert await again.delete("default") == 0
+    assert again.names() == ["other"]
+    await again.close()
 
 
 async def test_a_collection_that_could_not_be_made_leaves_nothing_behind(

@@ -1,14 +1,16 @@
 """The commit protocol: what is acknowledged is durable and visible, and a death between any two steps loses nothing."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from retrieval_server.corpus.collection import Collection
+from retrieval_server.corpus.dense_segments import DenseSegments
 from retrieval_server.corpus.embedding import embed_chunks
-from retrieval_server.corpus.reader import CorpusReader
+from retrieval_server.corpus.lexical_state import LexicalState
 from retrieval_server.engine.dense import DenseView
 from retrieval_server.engine.lexical import LexicalIndex, lexical_query
 from retrieval_server.engine.retriever import retrieve
@@ -148,7 +150,7 @@ def test_a_death_before_the_lexical_state_is_recorded_is_replayed_once(
 ):
     first = open_collection()
     with monkeypatch.context() as dying:
-        dying.setattr(Collection, "_record_lexical", _die)
+        dying.setattr(LexicalState, "record", _die)
         with pytest.raises(GroundwireError):
             first.apply(change(parsed("a.py", "alpha = 1")))
     first.close()
@@ -182,7 +184,7 @@ def test_an_index_reached_by_edits_equals_a_fresh_one(open_collection: Opener):
         results = []
         for collection in (fresh, edited):
             with collection.view() as view:
-                found = retrieve(RetrieveQuery(query, k=20, explain=True), view, partial(encoder.encode_query, query))
+                found = retrieve(RetrieveQuery(query, k=20, explain=True), view, encoder.encode_query)
                 results.append([(p.path, p.start_char, p.score, p.list_scores) for p in found.passages])
         assert results[0] == results[1]
 
@@ -220,8 +222,9 @@ def test_dense_takes_part_only_when_every_chunk_has_its_vectors(open_collection:
     assert view.dense_coverage == pytest.approx(5 / 12)
     assert {
         s.rank
-        for p in retrieve(RetrieveQuery("alpha1"), view, partial(encoder.encode_query, "alpha1")).passages
-        for s in p.list_scores[1:]
+        for p in retrieve(RetrieveQuery("alpha1"), view, encoder.encode_query).passages
+        for s in p.list_scores
+        if s.list_name == "dense"
     } == {0}
     embed(collection, encoder)
     assert collection.current_view.dense is not None
@@ -238,16 +241,20 @@ def test_a_collection_of_another_schema_is_refused_with_the_remedy(open_collecti
         Collection("c", tmp_path / "c", "", DIMENSION)
 
 
-def test_a_collection_of_another_chunker_is_refused_with_the_remedy(open_collection: Opener, tmp_path: Path):
+def test_a_collection_of_another_chunker_is_served_and_says_what_to_do(open_collection: Opener, tmp_path: Path):
     import sqlite3
 
-    open_collection().close()
+    first = open_collection()
+    first.apply(change(parsed("a.py", "alpha = 1")))
+    assert first.problem == ""
+    first.close()
     connection = sqlite3.connect(tmp_path / "c" / "corpus.sqlite")
-    connection.execute("UPDATE meta SET value = '0' WHERE key = 'chunker_version'")
+    connection.execute("UPDATE documents SET chunker_version = 0")
     connection.commit()
     connection.close()
-    with pytest.raises(FailedPrecondition, match="client index"):
-        Collection("c", tmp_path / "c", "", DIMENSION)
+    again = open_collection()
+    assert "client rebuild --collection c" in again.problem
+    assert paths(again, "alpha") == ["project/a.py"]
 
 
 def test_a_document_is_found_by_id_and_by_display_path(open_collection: Opener):
@@ -276,13 +283,13 @@ def test_full_coverage_is_never_shown_before_the_vectors_take_part(
 ):
     collection = open_collection()
     shown: list[float] = []
-    read = CorpusReader.dense_view
+    read = DenseSegments.view
 
-    def watch(reader: CorpusReader, dimension: int) -> DenseView:
+    def watch(segments: DenseSegments, living_ids: NDArray[np.int64], generation: int) -> DenseView:
         shown.append(collection.current_view.dense_coverage)
-        return read(reader, dimension)
+        return read(segments, living_ids, generation)
 
-    monkeypatch.setattr(CorpusReader, "dense_view", watch)
+    monkeypatch.setattr(DenseSegments, "view", watch)
     collection.apply(change(*(parsed(f"f{i}.md", f"alpha{i}") for i in range(12))))
     embed(collection, WordHashEncoder())
     assert shown

@@ -1,37 +1,20 @@
 """One query against one view: order, caps, priors, explanation, and when to say that nothing is known."""
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from retrieval_server.corpus.collection import Collection
-from retrieval_server.corpus.embedding import embed_chunks
-from retrieval_server.engine.retriever import retrieve
-from retrieval_server.model import FusionConstants, RetrieveQuery, RetrieveResult, SkippedReason
-from tests.retrieval_server.corpus.support import DIMENSION, WordHashEncoder, change, parsed
-
-ENCODER = WordHashEncoder()
-LEXICAL_ONLY = FusionConstants(dense_weight=0)
+from retrieval_server.model import FusionOverrides, Profile, SkippedReason
+from tests.retrieval_server.corpus.search_support import LEXICAL_ONLY, fill, opened_collection, search
 
 
 @pytest.fixture
 def collection(tmp_path: Path) -> Iterator[Collection]:
-    opened = Collection("c", tmp_path / "c", ENCODER.fingerprint, DIMENSION)
-    yield opened
-    opened.close()
-
-
-def fill(collection: Collection, files: Mapping[str, str], max_chunk_chars: int = 2000) -> None:
-    collection.apply(change(*(parsed(path, text, max_chunk_chars) for path, text in files.items())))
-    while chunks := collection.chunks_to_embed(0, 50):
-        windows = embed_chunks(chunks, ENCODER, collection.known_vectors)
-        collection.store_vectors({c.chunk_id: w for c, w in zip(chunks, windows, strict=True)})
-
-
-def search(collection: Collection, query: str, **fields: object) -> RetrieveResult:
-    with collection.view() as view:
-        return retrieve(RetrieveQuery(query, **fields), view, lambda: ENCODER.encode_query(query))  # type: ignore[arg-type]
+    with opened_collection(tmp_path) as opened:
+        yield opened
 
 
 def test_equal_scores_are_ordered_by_path_whatever_the_order_of_arrival(collection: Collection):
@@ -44,7 +27,8 @@ def test_a_test_stands_behind_its_subject_unless_asked_for(collection: Collectio
     fill(collection, {"tests/a.py": "lease renewal", "zsrc/a.py": "lease renewal"})
     assert search(collection, "lease renewal").passages[0].path == "project/zsrc/a.py"
     found = search(collection, "lease renewal", explain=True)
-    assert [(q.name, q.factor) for p in found.passages for q in p.priors] == [("test_source", 0.8)]
+    tested = {p.path: [(q.name, q.factor) for q in p.priors if q.name == "test_source"] for p in found.passages}
+    assert tested == {"project/tests/a.py": [("test_source", 0.8)], "project/zsrc/a.py": []}
     assert search(collection, "test of lease renewal").passages[0].path == "project/tests/a.py"
 
 
@@ -53,7 +37,11 @@ def test_a_cap_per_file_leaves_room_for_other_files(collection: Collection):
     fill(collection, {"a.md": paragraphs, "b.md": "alpha beta gamma delta"}, max_chunk_chars=100)
     capped = search(collection, "alpha", max_per_file=1, k=5)
     assert sorted(p.path for p in capped.passages) == ["project/a.md", "project/b.md"]
-    assert len(search(collection, "alpha", k=5).passages) == 5
+    # A profile that shows one passage a file fills up with more of them when there are not enough files.
+    for profile in Profile:
+        found = [p.path for p in search(collection, "alpha", k=5, profile=profile).passages]
+        assert len(found) == 5
+        assert profile is not Profile.EXPLORE or set(found[:2]) == {"project/a.md", "project/b.md"}
 
 
 def test_k_above_the_corpus_returns_all(collection: Collection):
@@ -63,13 +51,15 @@ def test_k_above_the_corpus_returns_all(collection: Collection):
 
 def test_explanation_names_rank_score_and_terms_of_each_list(collection: Collection):
     fill(collection, {"a.md": "alpha lease", "b.md": "alpha"})
-    best = search(collection, "alpha leases", explain=True).passages[0]
+    fusion = FusionOverrides(lexical_weight=3, dense_weight=1, rank_constant=5)
+    best = search(collection, "alpha leases", explain=True, fusion=fusion).passages[0]
     assert best.path == "project/a.md"
     lexical, dense = best.list_scores
     assert (lexical.list_name, lexical.rank, lexical.matched_terms) == ("bm25", 1, ("alpha", "leas"))
     assert lexical.contribution == pytest.approx(3 / 6)
     assert (dense.list_name, dense.contribution) == ("dense", pytest.approx(1 / (5 + dense.rank)))
-    assert best.score == pytest.approx(lexical.contribution + dense.contribution)
+    factor = math.prod(prior.factor for prior in best.priors)
+    assert best.score == pytest.approx((lexical.contribution + dense.contribution) * factor)
 
 
 def test_a_question_about_something_else_is_not_answerable(collection: Collection):

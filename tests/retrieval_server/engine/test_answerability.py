@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrieval_server.engine.answerability import answerability, idf_coverage, skipped_reason
+from retrieval_server.engine.answerability import answerability, idf_coverage, skipped_reason, unknown_share
 from retrieval_server.model import SkippedReason
 
 
@@ -13,14 +13,22 @@ def test_coverage_is_the_share_of_idf_that_the_best_passage_holds():
     assert idf_coverage({}, [frozenset({"x"})]) == 0
 
 
-def test_without_a_dense_list_coverage_decides_alone():
-    assert answerability(0.4, None) == 0.4
+def test_what_the_collection_never_heard_of_is_a_share_of_the_same_idf():
+    idf = {"rare": 6.0, "common": 2.0}
+    assert unknown_share(idf, ["common"]) == 0.25
+    assert unknown_share(idf, []) == 0
+    assert unknown_share({}, []) == 0
 
 
-def test_a_close_vector_lifts_and_a_far_one_lowers():
-    assert answerability(0.5, 0.9) == 0.75
-    assert answerability(0.5, 0.0) == 0.25
-    assert answerability(0.5, 0.375) == pytest.approx(0.5)
+@pytest.mark.parametrize("cosine", [None, 0.4])
+def test_more_coverage_raises_and_unknown_words_lower(cosine: float | None):
+    assert answerability(0.8, cosine, 0) > answerability(0.4, cosine, 0) > answerability(0.4, cosine, 0.2)
+    assert 0 < answerability(0, cosine, 1) < 0.01
+    assert 0.5 < answerability(1, cosine, 0) < 1
+
+
+def test_a_near_passage_raises():
+    assert answerability(0.5, 0.7, 0) > answerability(0.5, 0.2, 0)
 
 
 def test_reasons():

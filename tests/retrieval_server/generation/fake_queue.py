@@ -16,6 +16,8 @@ class FakeQueue:
 
     def __init__(self) -> None:
         self.worker_is_alive = True
+        self.is_let_go = False
+        self.remembered: list[str] = []
         self.fail_with: GroundwireError | None = None
         self.jobs: dict[str, job_pb2.GenerationJob] = {}
         self.cancelled: list[str] = []
@@ -75,12 +77,23 @@ class FakeQueue:
     async def cancel(self, job_id: str) -> bool:
         self._check()
         if job_id not in self._events:
-            raise NotFound(error_pb2.ERROR_REASON_JOB_NOT_FOUND, "no such job")
+            raise NotFound(error_pb2.ERROR_REASON_JOB_NOT_FOUND, "no answer has that request_id")
         if self._ended(job_id):
             return False
         self.cancelled.append(job_id)
         await self.end(job_id, job_pb2.JOB_OUTCOME_CANCELLED)
         return True
+
+    async def require(self, job_id: str) -> None:
+        self._check()
+        if job_id not in self._events:
+            raise NotFound(error_pb2.ERROR_REASON_JOB_NOT_FOUND, "no answer has that request_id")
+
+    async def remember(self, job_id: str, ended: job_pb2.JobEnded) -> None:
+        self.remembered.append(job_id)
+
+    def let_go(self) -> None:
+        self.is_let_go = True
 
     async def give_up(self, job_id: str) -> bool:
         self._check()

@@ -35,7 +35,7 @@ class RetryPolicy:
 
 def test_the_sentence_that_answers_comes_first_and_headings_do_not_answer() -> None:
     extracted = extract_answer("What is the default request timeout?", [whole(GUIDE)])
-    assert extracted.deltas[0] == "The default request timeout is 30\nseconds."
+    assert extracted.deltas == ("The default request timeout is:", "\nThe default request timeout is 30\nseconds.")
     assert (extracted.citations[0].start_line, extracted.citations[0].end_line) == (3, 4)
     assert (
         extracted.citations[0].text
@@ -59,8 +59,18 @@ def test_a_signature_brings_the_first_line_of_its_docstring() -> None:
 def test_a_second_piece_is_there_only_for_what_the_first_lacks() -> None:
     one = extract_answer("default request timeout", [whole(GUIDE)])
     assert len(one.deltas) == 1
-    both = extract_answer("default request timeout and retries backoff attempts", [whole(GUIDE)])
+    both = extract_answer("request timeout and exponential backoff", [whole(GUIDE)])
     assert sorted(c.start_line for c in both.citations) == [3, 8]
+
+
+def test_a_value_that_code_states_is_the_answer_with_the_line_that_states_it() -> None:
+    question = "What is the default value of max_attempts in RetryPolicy?"
+    extracted = extract_answer(question, [whole(CODE, path="retry.py", kind=ContentKind.CODE)])
+    assert extracted.text == "The default value of max_attempts in RetryPolicy is `5`."
+    assert [one.text for one in extracted.citations] == ["    def __init__(self, max_attempts: int = 5) -> None:"]
+    assert [(one.start_char, one.end_char, one.supported) for one in extracted.sentences] == [
+        (0, len(extracted.text), True)
+    ]
 
 
 def test_when_nothing_matches_the_beginning_of_the_best_passage_stands_in() -> None:

@@ -17,7 +17,7 @@ def question(request_id: str, request_hash: bytes = b"h") -> Question:
 
 
 def events(char_count: int = 10) -> tuple[Event, ...]:
-    return skipped_events(Retrieved("q", (whole("x" * char_count),), 1), SkippedReason.LOW_RELEVANCE)
+    return skipped_events("q", Retrieved("q", (whole("x" * char_count),), 1), SkippedReason.LOW_RELEVANCE)
 
 
 def test_an_answer_is_found_by_its_id_and_hash_until_its_time_is_over() -> None:

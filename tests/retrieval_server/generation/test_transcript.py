@@ -2,16 +2,16 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import answer_pb2, error_pb2
 from retrieval_server.generation.answer_model import AnswerState, Delta, Event, Restarted, Result, Retrieved
-from retrieval_server.generation.job_messages import (
-    MAX_JOB_CHARS,
-    job_passage_count,
-)
+from retrieval_server.generation.job_messages import add_plan
+from retrieval_server.generation.job_plan import JobPlan
+from retrieval_server.generation.packing import PackingOptions, pack_passages
 from retrieval_server.generation.transcript import Transcript
 from retrieval_server.model import ContentKind, ListScore, Passage, Prior
 from retrieval_server.passage_message import passage_from_pb, passage_to_pb
@@ -20,10 +20,32 @@ from tests.retrieval_server.generation.documents import whole
 PASSAGES = (whole("The default timeout is 30 seconds.\n"), whole("Retries: at most 5.\n", path="b.md"))
 
 
-def retrieved(fallback: answer_pb2.AnswerFallback.ValueType, *passages: Passage) -> job_pb2.JobRetrieved:
-    return job_pb2.JobRetrieved(
-        request_id="q", passages=map(passage_to_pb, passages or PASSAGES), fallback=fallback, question="timeout?"
+START = "The default timeout is"
+
+
+def retrieved(
+    fallback: answer_pb2.AnswerFallback.ValueType, *, start: str = "", min_supported_share: float = 0.5
+) -> job_pb2.JobRetrieved:
+    first = job_pb2.JobRetrieved(
+        request_id="q",
+        passages=map(passage_to_pb, PASSAGES),
+        fallback=fallback,
+        question="timeout?",
+        min_supported_share=min_supported_share,
     )
+    add_plan(first, JobPlan(pack_passages("timeout?", PASSAGES, PackingOptions()), start))
+    return first
+
+
+def finished(*said: str) -> list[job_pb2.JobEvent]:
+    """A job of one attempt that says this and finishes."""
+    events = [job_pb2.JobEvent(attempt=1, started=job_pb2.JobStarted(model="m"))]
+    events += [job_pb2.JobEvent(attempt=1, delta=job_pb2.JobDelta(text=text)) for text in said]
+    ended = job_pb2.JobEnded(outcome=job_pb2.JOB_OUTCOME_FINISHED, text="".join(said))
+    events.append(job_pb2.JobEvent(ended=ended))
+    for sequence, event in enumerate(events, start=2):
+        event.sequence = sequence
+    return events
 
 
 def told(first: job_pb2.JobRetrieved, events: list[job_pb2.JobEvent]) -> list[Event]:
@@ -93,15 +115,57 @@ def test_numbers_of_events_are_those_of_the_job_so_that_they_hold_while_it_runs(
     assert [event.sequence for event in extracted] == [1, 3, 4, 5, 6]
 
 
-def test_passages_beyond_what_a_job_carries_count_as_dropped() -> None:
-    big = tuple(whole("word " * 20_000, path=f"{i}.md") for i in range(4))
-    assert job_passage_count(big) == MAX_JOB_CHARS // 100_000
-    assert job_passage_count(big[:1] * 2) == 2
-    assert job_passage_count((whole("x" * (MAX_JOB_CHARS + 1)),)) == 1
-    assert job_passage_count(()) == 0
-    ended = job_pb2.JobEvent(sequence=2, ended=job_pb2.JobEnded(outcome=job_pb2.JOB_OUTCOME_EXPIRED))
-    result = told(retrieved(answer_pb2.ANSWER_FALLBACK_NONE, *big), [ended])[-1].content
-    assert result.generator.dropped_passage_indexes == (2, 3)
+@pytest.mark.parametrize("said", [(" 30 seconds.",), ("30 ", "seconds."), (" `30` seconds.",), ("`30` seconds.",)])
+def test_the_model_goes_on_from_the_answers_start(said: tuple[str, ...]) -> None:
+    events = told(retrieved(answer_pb2.ANSWER_FALLBACK_EXTRACTIVE, start=START), finished(*said))
+    result = events[-1].content
+    assert result.text.replace("`", "") == "The default timeout is 30 seconds."
+    assert "".join(event.content.text for event in events if isinstance(event.content, Delta)) == result.text
+    assert [sentence.supported for sentence in result.sentences] == [True]
+
+
+def test_what_nothing_supports_is_taken_out_of_an_answer_that_is_good_enough() -> None:
+    history = finished("The default timeout is 30 seconds. ", "Bananas ripen.")
+    events = told(retrieved(answer_pb2.ANSWER_FALLBACK_EXTRACTIVE), history)
+    result = events[-1].content
+    assert result.text == "The default timeout is 30 seconds."
+    assert result.generator.model == "m"
+    assert [type(event.content) for event in events[-3:]] == [Restarted, Delta, Result]
+    kept = told(retrieved(answer_pb2.ANSWER_FALLBACK_NONE), history)[-1].content
+    assert [sentence.supported for sentence in kept.sentences] == [True, False]
+
+
+def test_of_a_model_that_does_not_stop_only_the_first_line_counts() -> None:
+    first = retrieved(answer_pb2.ANSWER_FALLBACK_NONE, start=START)
+    first.first_statement_only = True
+    events = told(first, finished(" 30 seconds.\nimport bananas"))
+    assert events[-1].content.text == "The default timeout is 30 seconds."
+    assert [type(event.content) for event in events[-3:]] == [Restarted, Delta, Result]
+    assert events[-1].content.attempt_count == events[-3].content.attempt == 2
+
+
+def test_how_much_must_be_supported_is_for_the_request_to_say() -> None:
+    history = finished("The default timeout is 30 seconds. Bananas ripen.")
+    strict = retrieved(answer_pb2.ANSWER_FALLBACK_EXTRACTIVE, min_supported_share=0.9)
+    assert told(strict, history)[-1].content.generator.model == "extractive"
+
+
+def test_citations_name_the_passages_that_were_retrieved_and_drops_are_told() -> None:
+    passages = (whole("Nothing.\n", path="z.md"), *PASSAGES)
+    first = job_pb2.JobRetrieved(passages=map(passage_to_pb, passages), question="timeout?", min_supported_share=0.5)
+    add_plan(first, JobPlan(pack_passages("timeout?", passages, PackingOptions(focus_chars=100)), ""))
+    result = told(first, finished("The default timeout is 30 seconds."))[-1].content
+    assert [(one.path, one.passage_index) for one in result.citations] == [("docs/guide.md", 1)]
+    assert 0 in result.generator.dropped_passage_indexes
+    assert [one.passage_indexes for one in result.packing.packed] == [(1,)]
+
+
+def test_an_answer_from_a_closed_book_is_told_as_it_is_and_nothing_in_it_is_supported() -> None:
+    first = job_pb2.JobRetrieved(question="timeout?", closed_book=True, min_supported_share=0.5)
+    result = told(first, finished("It is 30 seconds."))[-1].content
+    assert (result.state, result.text) == (AnswerState.ANSWERED, "It is 30 seconds.")
+    assert [sentence.supported for sentence in result.sentences] == [False]
+    assert result.packing is None
 
 
 def test_every_field_of_a_passage_crosses_the_queue() -> None:

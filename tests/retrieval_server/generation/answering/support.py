@@ -38,7 +38,7 @@ OPTIONS = AnswerOptions(
     answer_anyway=False,
     timeout_s=30.0,
 )
-QUESTION = Question(RetrieveQuery("What is the default request timeout?"), OPTIONS, "q-1", b"hash", id_is_callers=True)
+QUESTION = Question(RetrieveQuery("default request timeout"), OPTIONS, "q-1", b"hash", id_is_callers=True)
 JOB_ID = answer_job_id("q-1")
 
 

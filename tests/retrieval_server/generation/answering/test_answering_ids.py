@@ -1,7 +1,6 @@
 """Answering, with a queue in memory: the same request again, and callers that go away."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -103,14 +102,8 @@ class TestRequestIds:
         with pytest.raises(NotFound):
             await answering.cancel("nobody")
 
-    async def test_attaching_while_the_queue_is_away_says_so(
-        self, answering: Answering, queue: FakeQueue, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        async def give_up(_: str) -> AsyncIterator[job_pb2.JobEvent]:
-            away = error_pb2.ERROR_REASON_QUEUE_UNAVAILABLE
-            yield job_pb2.JobEvent(ended=job_pb2.JobEnded(outcome=job_pb2.JOB_OUTCOME_FAILED, reason=away))
-
-        monkeypatch.setattr(queue, "follow", give_up)
+    async def test_attaching_while_the_queue_is_away_says_so(self, answering: Answering, queue: FakeQueue) -> None:
+        queue.fail_with = Unavailable(error_pb2.ERROR_REASON_QUEUE_UNAVAILABLE, "no Redis")
         with pytest.raises(Unavailable):
             await collect(answering.attach("q-1", 0))
 
@@ -207,9 +200,9 @@ class TestGoingAway:
 
 
 async def test_a_rendered_prompt_packs_what_the_budget_holds(answering: Answering, queue: FakeQueue) -> None:
-    packed = await answering.render_prompt(QUESTION)
-    assert packed.dropped_passage_indexes == ()
-    assert packed.segments[-2].text.endswith(QUESTION.retrieve.query)
+    rendered = await answering.render_prompt(QUESTION)
+    assert rendered.packing.dropped == ()
+    assert rendered.prompt.segments[-2].text.endswith(QUESTION.retrieve.query)
     assert queue.enqueued_count == 0
 
 

@@ -1,0 +1,60 @@
+"""Options of a search that are several to a thing: a filter, the constants of fusion."""
+
+from __future__ import annotations  # the library's names in signatures would load all of gRPC
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+import client
+from client.cli.docs_filter import filter_options, passage_filter
+
+
+def search_filter_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a filter, and pass it the filter, None when nothing was typed, as `wanted`."""
+
+    @click.option(
+        "--include", multiple=True, metavar="GLOB", help="Only display paths that match; `**` crosses folders."
+    )
+    @filter_options
+    @functools.wraps(command)
+    def run(
+        *args: Any,
+        include: tuple[str, ...],
+        exclude: tuple[str, ...],
+        language: tuple[str, ...],
+        kind: tuple[str, ...],
+        contains: tuple[str, ...],
+        where: tuple[str, ...],
+        **kwargs: Any,
+    ) -> None:
+        wanted = passage_filter(include, exclude, language, kind, contains, where)
+        command(*args, wanted=None if wanted == client.PassageFilter() else wanted, **kwargs)
+
+    return run
+
+
+def fusion_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the constants of fusion, and pass it those that were typed as `fusion`, None for none."""
+
+    @click.option("--lexical-weight", type=float, metavar="W", help="Weight of the BM25 list.")
+    @click.option("--dense-weight", type=float, metavar="W", help="Weight of the vectors' list.")
+    @click.option("--expanded-weight", type=float, metavar="W", help="Weight of the BM25 list with synonyms.")
+    @click.option("--rank-constant", type=int, metavar="N", help="The k of weight / (k + rank).")
+    @click.option("--pool-count", type=int, metavar="N", help="Candidates of each list.")
+    @functools.wraps(command)
+    def run(
+        *args: Any,
+        lexical_weight: float | None,
+        dense_weight: float | None,
+        expanded_weight: float | None,
+        rank_constant: int | None,
+        pool_count: int | None,
+        **kwargs: Any,
+    ) -> None:
+        fusion = client.FusionOverrides(lexical_weight, dense_weight, rank_constant, pool_count, expanded_weight)
+        command(*args, fusion=None if fusion == client.FusionOverrides() else fusion, **kwargs)
+
+    return run

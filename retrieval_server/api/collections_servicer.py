@@ -1,0 +1,98 @@
+"""CorpusService: collections."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import grpc
+
+from groundwire.v1 import collection_pb2, corpus_service_pb2, corpus_service_pb2_grpc
+from retrieval_server.api.convert_collection import collection_to_pb, settings_from_pb
+from retrieval_server.api.paging import page_of
+from retrieval_server.api.sync_stream import SyncStream
+from retrieval_server.corpus.catalog import Catalog
+from retrieval_server.corpus.disk_usage import disk_bytes
+from retrieval_server.settings import ServerSettings
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class CollectionsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
+    """Makes, lists, counts and removes collections, and brings their sources up to date."""
+
+    def __init__(self, catalog: Catalog, encoder_label: str, settings: ServerSettings) -> None:
+        self._catalog = catalog
+        self._encoder_label = encoder_label
+        self._settings = settings
+
+    async def CreateCollection(
+        self, request: corpus_service_pb2.CreateCollectionRequest, context: Context
+    ) -> corpus_service_pb2.CreateCollectionResponse:
+        """Make an empty collection."""
+        opened = await self._catalog.create(request.name, settings_from_pb(request))
+        return corpus_service_pb2.CreateCollectionResponse(collection=collection_to_pb(opened))
+
+    async def ListCollections(
+        self, request: corpus_service_pb2.ListCollectionsRequest, context: Context
+    ) -> corpus_service_pb2.ListCollectionsResponse:
+        """List the collections by name, those that cannot be used, too."""
+        page, token = page_of(self._catalog.names(), request.page_size, request.page_token)
+        collections = [
+            collection_pb2.Collection(name=name, problem=problem, state=collection_pb2.COLLECTION_STATE_DAMAGED)
+            if (problem := self._catalog.damage(name))
+            else collection_to_pb(self._catalog.get(name))
+            for name in page
+        ]
+        return corpus_service_pb2.ListCollectionsResponse(collections=collections, next_page_token=token)
+
+    async def GetCollection(
+        self, request: corpus_service_pb2.GetCollectionRequest, context: Context
+    ) -> corpus_service_pb2.GetCollectionResponse:
+        """Return one collection."""
+        opened = self._catalog.get(request.name, "name")
+        return corpus_service_pb2.GetCollectionResponse(collection=collection_to_pb(opened))
+
+    async def DeleteCollection(
+        self, request: corpus_service_pb2.DeleteCollectionRequest, context: Context
+    ) -> corpus_service_pb2.DeleteCollectionResponse:
+        """Remove a collection and all that it holds."""
+        count = await self._catalog.delete(request.name)
+        return corpus_service_pb2.DeleteCollectionResponse(deleted_document_count=count)
+
+    async def GetCorpusStats(
+        self, request: corpus_service_pb2.GetCorpusStatsRequest, context: Context
+    ) -> corpus_service_pb2.GetCorpusStatsResponse:
+        """Count what a collection holds."""
+        opened = self._catalog.get(request.collection)
+        counts = await opened.read(lambda reader: reader.counts())
+        view = opened.collection.current_view
+        stats = collection_pb2.CorpusStats(
+            collection=collection_to_pb(opened),
+            document_count=counts.document_count,
+            chunk_count=counts.chunk_count,
+            embeddable_chunk_count=counts.embeddable_chunk_count,
+            embedded_chunk_count=counts.embedded_chunk_count,
+            dense_coverage=view.dense_coverage,
+            text_bytes=counts.text_bytes,
+            disk_bytes=await asyncio.to_thread(disk_bytes, opened.collection.directory),
+            vector_epoch=view.vector_epoch,
+            encoder=self._encoder_label,
+            sources=[
+                collection_pb2.SourceStats(
+                    source=s.source_key, display_prefix=s.display_prefix, document_count=s.document_count
+                )
+                for s in counts.sources
+            ],
+            encoder_problem="" if self._encoder_label else "the server runs with GROUNDWIRE_LEXICAL_ONLY",
+            stale_chunk_count=opened.collection.stale_chunk_count,
+        )
+        return corpus_service_pb2.GetCorpusStatsResponse(stats=stats)
+
+    async def SyncDocuments(
+        self, request_iterator: AsyncIterator[corpus_service_pb2.SyncDocumentsRequest], context: Context
+    ) -> AsyncIterator[corpus_service_pb2.SyncDocumentsResponse]:
+        """Bring a source up to date."""
+        async with aclosing(SyncStream(self._catalog, self._settings).run(request_iterator)) as responses:
+            async for response in responses:
+                yield response

@@ -1,0 +1,77 @@
+"""Metadata between protobuf and the server's own values, checking what comes in."""
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from google.protobuf import timestamp_pb2
+
+from groundwire.v1 import error_pb2, metadata_pb2
+from retrieval_server.corpus.metadata import SetValue
+from retrieval_server.errors import FieldError, InvalidRequest
+
+_MAX_KEY_BYTES = 128
+_MAX_KEYS = 64
+_MAX_BYTES = 64 * 1024
+
+
+def metadata_from_pb(values: Mapping[str, metadata_pb2.MetadataValue], field: str = "metadata") -> dict[str, SetValue]:
+    """Return the checked values. Raises InvalidRequest naming `field` and the key."""
+    if len(values) > _MAX_KEYS:
+        raise _beyond(field, "keys", len(values), _MAX_KEYS)
+    size_bytes = sum(len(key.encode()) + value.ByteSize() for key, value in values.items())
+    if size_bytes > _MAX_BYTES:
+        raise _beyond(field, "bytes", size_bytes, _MAX_BYTES)
+    for key in values:
+        if not 1 <= len(key.encode()) <= _MAX_KEY_BYTES:
+            raise InvalidRequest(FieldError(field, f"a key takes 1 to {_MAX_KEY_BYTES} bytes"))
+    return {key: _value_from_pb(value, f"{field}[{key!r}]") for key, value in sorted(values.items())}
+
+
+def metadata_to_pb(metadata: Mapping[str, SetValue]) -> dict[str, metadata_pb2.MetadataValue]:
+    """Return the values as messages."""
+    return {key: _value_to_pb(value) for key, value in metadata.items()}
+
+
+def time_from_pb(stamp: timestamp_pb2.Timestamp, field: str) -> datetime:
+    """Return a point in time. Raises InvalidRequest when it is none."""
+    try:
+        return stamp.ToDatetime(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise InvalidRequest(FieldError(field, "is not a time from year 1 to 9999")) from None
+
+
+def _value_from_pb(value: metadata_pb2.MetadataValue, field: str) -> SetValue:
+    match value.WhichOneof("value"):
+        case "text":
+            return value.text
+        case "number":
+            if not math.isfinite(value.number):
+                raise InvalidRequest(FieldError(field, "must be a finite number"))
+            return value.number
+        case "time":
+            return time_from_pb(value.time, field)
+        case "list":
+            return tuple(value.list.texts)
+        case _:
+            raise InvalidRequest(FieldError(field, "text, number, time or list must be set"))
+
+
+def _value_to_pb(value: SetValue) -> metadata_pb2.MetadataValue:
+    if isinstance(value, str):
+        return metadata_pb2.MetadataValue(text=value)
+    if isinstance(value, tuple):
+        return metadata_pb2.MetadataValue(list=metadata_pb2.MetadataList(texts=value))
+    if isinstance(value, datetime):
+        stamp = timestamp_pb2.Timestamp()
+        stamp.FromDatetime(value)
+        return metadata_pb2.MetadataValue(time=stamp)
+    return metadata_pb2.MetadataValue(number=value)
+
+
+def _beyond(field: str, what: str, actual: int, limit: int) -> InvalidRequest:
+    return InvalidRequest(
+        FieldError(field, f"{actual:,} {what}, at most {limit:,}"),
+        reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
+        metadata={"limit": str(limit), "actual": str(actual)},
+    )

@@ -1,0 +1,61 @@
+"""CorpusService: snapshots."""
+
+from typing import Any
+
+import grpc
+
+from groundwire.v1 import collection_pb2, corpus_service_pb2, corpus_service_pb2_grpc
+from retrieval_server.api.paging import page_of
+from retrieval_server.corpus.catalog import checked_name
+from retrieval_server.corpus.snapshots import Snapshot
+from retrieval_server.corpus.snapshotting import Snapshotting
+from retrieval_server.errors import FieldError, InvalidRequest
+
+Context = grpc.aio.ServicerContext[Any, Any]
+_LARGEST_TIME = 10**15
+
+
+class SnapshotsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
+    """Makes, lists and restores snapshots."""
+
+    _snapshotting: Snapshotting
+
+    async def CreateSnapshot(
+        self, request: corpus_service_pb2.CreateSnapshotRequest, context: Context
+    ) -> corpus_service_pb2.CreateSnapshotResponse:
+        """Copy a collection as it is now."""
+        made = await self._snapshotting.create(request.collection)
+        return corpus_service_pb2.CreateSnapshotResponse(snapshot=_snapshot(made))
+
+    async def ListSnapshots(
+        self, request: corpus_service_pb2.ListSnapshotsRequest, context: Context
+    ) -> corpus_service_pb2.ListSnapshotsResponse:
+        """List snapshots, newest first."""
+        collection = checked_name(request.collection, "collection") if request.collection else None
+        found = await self._snapshotting.list_all(collection)
+        # Pages go by rising keys.
+        by_key = {f"{_LARGEST_TIME - one.create_time_unix_ms:016d}{one.snapshot_id}": one for one in found}
+        page, token = page_of(sorted(by_key), request.page_size, request.page_token)
+        return corpus_service_pb2.ListSnapshotsResponse(
+            snapshots=[_snapshot(by_key[key]) for key in page], next_page_token=token
+        )
+
+    async def RestoreSnapshot(
+        self, request: corpus_service_pb2.RestoreSnapshotRequest, context: Context
+    ) -> corpus_service_pb2.RestoreSnapshotResponse:
+        """Put a collection back to a snapshot."""
+        if not request.snapshot_id:
+            raise InvalidRequest(FieldError("snapshot_id", "must be set"))
+        generation = await self._snapshotting.restore(request.snapshot_id)
+        return corpus_service_pb2.RestoreSnapshotResponse(index_generation=generation)
+
+
+def _snapshot(made: Snapshot) -> collection_pb2.Snapshot:
+    message = collection_pb2.Snapshot(
+        snapshot_id=made.snapshot_id,
+        collection=made.collection,
+        index_generation=made.generation,
+        size_bytes=made.size_bytes,
+    )
+    message.create_time.FromMilliseconds(made.create_time_unix_ms)
+    return message

@@ -1,0 +1,53 @@
+"""CorpusService: synonym tables."""
+
+from typing import Any
+
+import grpc
+
+from groundwire.v1 import corpus_service_pb2, corpus_service_pb2_grpc
+from retrieval_server.corpus.catalog import Catalog
+from retrieval_server.corpus.collection import Collection
+from retrieval_server.engine.synonyms import SynonymGroup, SynonymTable
+from retrieval_server.errors import FieldError, InvalidRequest
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+_MAX_TOML_BYTES = 1024 * 1024
+
+
+class SynonymsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
+    """Replaces and returns the table of a collection."""
+
+    _catalog: Catalog
+
+    async def PutSynonymTable(
+        self, request: corpus_service_pb2.PutSynonymTableRequest, context: Context
+    ) -> corpus_service_pb2.PutSynonymTableResponse:
+        """Replace the table."""
+        opened = self._catalog.get(request.collection)
+        await opened.write(Collection.put_synonyms, _table(request))
+        return corpus_service_pb2.PutSynonymTableResponse()
+
+    async def GetSynonymTable(
+        self, request: corpus_service_pb2.GetSynonymTableRequest, context: Context
+    ) -> corpus_service_pb2.GetSynonymTableResponse:
+        """Return the table."""
+        table = self._catalog.get(request.collection).collection.current_view.synonyms
+        return corpus_service_pb2.GetSynonymTableResponse(
+            groups=[
+                corpus_service_pb2.SynonymGroup(terms=group.terms, expansions=group.expansions)
+                for group in table.groups
+            ]
+        )
+
+
+def _table(request: corpus_service_pb2.PutSynonymTableRequest) -> SynonymTable:
+    if not request.toml:
+        groups = (SynonymGroup(tuple(group.terms), tuple(group.expansions)) for group in request.groups)
+        return SynonymTable.of_groups(groups, "groups")
+    if request.groups:
+        raise InvalidRequest(FieldError("toml", "must not be set together with groups"))
+    size_bytes = len(request.toml.encode())
+    if size_bytes > _MAX_TOML_BYTES:
+        raise InvalidRequest(FieldError("toml", f"{size_bytes:,} bytes, at most {_MAX_TOML_BYTES:,}"))
+    return SynonymTable.of_toml(request.toml, "toml")

@@ -1,0 +1,190 @@
+"""One query's candidates: ranked lists, fusion, priors."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval_server.engine.candidate import Candidate
+from retrieval_server.engine.chunk_table import ChunkTable, Place
+from retrieval_server.engine.coherence import by_file
+from retrieval_server.engine.definitions import names_in, wanted_definitions
+from retrieval_server.engine.dense import DenseView
+from retrieval_server.engine.filters import Allowed
+from retrieval_server.engine.fusion import Fused, RankedList
+from retrieval_server.engine.lexical import LexicalQuery, LexicalView
+from retrieval_server.engine.priors import source_priors
+from retrieval_server.engine.proximity import TermKeys
+from retrieval_server.engine.signals import LOOKED_AT_COUNT, Signals
+from retrieval_server.engine.synonyms import SynonymTable
+from retrieval_server.model import FusionConstants, Passage, Prior
+
+BM25, BM25_EXPANDED, DEFINITION, DENSE = "bm25", "bm25_expanded", "definition", "dense"
+
+Encode = Callable[[str], NDArray[np.float32]]
+"""Returns a query as (dimension,) float32, L2-normalised."""
+
+Hits = list[tuple[int, float]]
+
+
+class IndexView(Protocol):
+    """An immutable view of a collection as of one generation."""
+
+    @property
+    def generation(self) -> int:
+        """Generation of the collection."""
+
+    @property
+    def vector_epoch(self) -> int:
+        """Version of the dense view."""
+
+    @property
+    def dense_coverage(self) -> float:
+        """Embeddable chunks that have their vectors, 0 to 1."""
+
+    @property
+    def lexical(self) -> LexicalView:
+        """The BM25 list."""
+
+    @property
+    def dense(self) -> DenseView | None:
+        """The dense list, or None while vectors are missing."""
+
+    @property
+    def table(self) -> ChunkTable:
+        """Where every chunk stands."""
+
+    @property
+    def synonyms(self) -> SynonymTable:
+        """The collection's synonyms."""
+
+    def places(self, chunk_ids: Sequence[int]) -> Mapping[int, Place]:
+        """Return the place of each chunk."""
+
+    def passages(self, chunk_ids: Sequence[int]) -> Mapping[int, Passage]:
+        """Return each chunk with its text, unscored."""
+
+    def term_keys(self, chunk_ids: Sequence[int]) -> Mapping[int, TermKeys]:
+        """Return the keys of the index terms of each chunk's text, in order."""
+
+    def chunks_containing(self, texts: Sequence[str], among: NDArray[np.int64]) -> Iterable[int]:
+        """Return the chunks among (n,) ids whose texts contain all of `texts`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the lists are asked: index terms, the same with synonyms when there are any, and words for the encoder."""
+
+    lexical: LexicalQuery
+    expanded: LexicalQuery | None
+    dense_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The candidates of one question, best first; `is_complete` when larger pools would find no more."""
+
+    question: Question
+    ranked: list[Candidate]
+    fused: Fused[int]
+    best_cosine: float | None
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSearch:
+    """Finds candidates in a view, within disjoint `subsets` of it, each to its own depth; None is all of it.
+
+    The dense list takes part only when every embeddable chunk has its vectors: a half-embedded fusion would favour
+    whatever happens to be embedded. `encode` is called only then; None leaves the list out.
+    """
+
+    view: IndexView
+    encode: Encode | None
+    constants: FusionConstants
+    subsets: Sequence[Allowed | None] = (None,)
+
+    def find(self, question: Question, pool_count: int) -> Candidates:
+        """Return what the lists find, at most `pool_count` in each list of each subset."""
+        constants = self.constants
+        by_list = [
+            (BM25, constants.lexical_weight, self._lexical(question.lexical, constants.lexical_weight, pool_count))
+        ]
+        if question.expanded is not None:
+            hits = self._lexical(question.expanded, constants.expanded_weight, pool_count)
+            by_list.append((BM25_EXPANDED, constants.expanded_weight, hits))
+        if constants.definition_weight > 0:
+            wanted = LexicalQuery(wanted_definitions(names_in(question.dense_text)))
+            hits = self._lexical(wanted, constants.definition_weight, pool_count)
+            by_list.append((DEFINITION, constants.definition_weight, hits))
+        by_list.append((DENSE, constants.dense_weight, self._dense(question.dense_text, pool_count)))
+        places = self.view.places(list({i for _, _, by_subset in by_list for hits in by_subset for i, _ in hits}))
+        lists = [
+            RankedList(name, weight, _merged([_in_order(hits, places)[:pool_count] for hits in by_subset], places))
+            for name, weight, by_subset in by_list
+        ]
+        fused = Fused(lists, constants.rank_constant)
+        return Candidates(
+            question=question,
+            ranked=self._ranked(question, fused.scores, places, list(lists[0].hits)),
+            fused=fused,
+            best_cosine=next((one.hits[0][1] for one in lists if one.name == DENSE and one.hits), None),
+            is_complete=all(len(hits) < pool_count for _, _, by_subset in by_list for hits in by_subset),
+        )
+
+    def _ranked(
+        self, question: Question, scores: Mapping[int, float], places: Mapping[int, Place], lexical_hits: Hits
+    ) -> list[Candidate]:
+        """Order by fused score times priors, and what then leads by its signals, too."""
+        query_terms = frozenset(question.lexical.weight_by_term)
+        ranked = _sorted(_candidate(i, places[i], score, query_terms) for i, score in scores.items())
+        signals = Signals(question.dense_text, question.lexical, self.view.lexical.idf, self.constants)
+        paths = {c.chunk_id: c.place.document.relative_path for c in ranked[:LOOKED_AT_COUNT]}
+        factors = signals.factors(paths, lexical_hits, self.view.term_keys)
+        ranked = _sorted(_raised(c, factors.get(c.chunk_id, ())) for c in ranked)
+        return by_file(ranked, self.constants.file_passage_count) if self.constants.file_passage_count else ranked
+
+    def _lexical(self, query: LexicalQuery, weight: float, pool_count: int) -> list[Hits]:
+        if weight == 0:
+            return []
+        return [self.view.lexical.search(query, pool_count, allowed) for allowed in self.subsets]
+
+    def _dense(self, text: str, pool_count: int) -> list[Hits]:
+        dense = self.view.dense
+        if self.encode is None or dense is None or self.view.dense_coverage < 1 or self.constants.dense_weight == 0:
+            return []
+        vector = self.encode(text)
+        chunks = (None if allowed is None else allowed.chunks for allowed in self.subsets)
+        return [dense.search(vector, pool_count, some) for some in chunks]
+
+
+def _merged(by_subset: Sequence[Hits], places: Mapping[int, Place]) -> Hits:
+    return by_subset[0] if len(by_subset) == 1 else _in_order((hit for hits in by_subset for hit in hits), places)
+
+
+def _in_order(hits: Iterable[tuple[int, float]], places: Mapping[int, Place]) -> Hits:
+    """Order by score, ties by place: the order of the index itself depends on how it came to be."""
+    return sorted(
+        ((i, score) for i, score in hits if i in places),
+        key=lambda hit: (-hit[1], places[hit[0]].order),
+    )
+
+
+def _sorted(candidates: Iterable[Candidate]) -> list[Candidate]:
+    return sorted(candidates, key=lambda c: (-c.score, c.place.order))
+
+
+def _candidate(chunk_id: int, place: Place, fused_score: float, query_terms: frozenset[str]) -> Candidate:
+    priors = source_priors(place.document.relative_path, query_terms)
+    for prior in priors:
+        fused_score *= prior.factor
+    return Candidate(chunk_id, place, fused_score, priors)
+
+
+def _raised(candidate: Candidate, factors: tuple[Prior, ...]) -> Candidate:
+    score = candidate.score
+    for factor in factors:
+        score *= factor.factor
+    return candidate._replace(score=score, priors=candidate.priors + factors)

@@ -1,0 +1,188 @@
+"""Source code by definition: a function or class stays whole where it fits, a large class is cut by its members.
+
+The languages differ only in their tables (`Syntax`); one walker serves all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from retrieval_server.engine.chunkers.char_offsets import CharOffsets
+from retrieval_server.engine.chunkers.parsing import syntax_tree
+from retrieval_server.engine.chunkers.pieces import Piece
+from retrieval_server.engine.chunkers.plain import plain_pieces
+from retrieval_server.engine.chunkers.syntax import Names, Syntax
+
+_MAX_DEPTH = 16
+_MAX_WRAPPERS = 8
+# What stands between "#if" and the lines that it guards.
+_GUARD_FIELDS = ("name", "condition")
+# What is above a class's first member or a function's first line goes with it even where both together are too large,
+# unless it is long enough to be worth finding by itself.
+_OWN_HEAD_SHARE = 0.25
+
+
+def code_pieces(text: str, max_chunk_chars: int, syntax: Syntax) -> list[Piece]:
+    """Return contiguous pieces that cover `text`. Broken syntax only costs some borders, never text.
+
+    What no grammar reads in a reasonable time is cut by paragraph.
+    """
+    source = text.encode("utf-8")
+    to_char = CharOffsets(text, source)
+    walks: list[_Walk] = []
+    for grammar in syntax.grammars:
+        root = syntax_tree(source, grammar)
+        if root is None:
+            break
+        walk = _Walk(syntax, to_char, max_chunk_chars)
+        walk.block(root, 0, _Scope(), 0)
+        walks.append(walk)
+        if not root.has_error:
+            break
+    if not walks:
+        return plain_pieces(text, max_chunk_chars)
+    return _pieces(min(walks, key=lambda walk: walk.broken_chars).cuts, len(text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The names around a block: `breadcrumbs` keep its pieces apart from others, `owners` do not."""
+
+    breadcrumbs: Names = ()
+    owners: Names = ()
+
+    def inside(self, names: Names) -> "_Scope":
+        return _Scope((*self.breadcrumbs, *self.owners, *names))
+
+    def through(self, names: Names) -> "_Scope":
+        return _Scope(self.breadcrumbs, (*self.owners, *names))
+
+
+@dataclass(slots=True)
+class _Cut:
+    """The end of a piece in code points; the piece begins where the last one ended."""
+
+    end: int
+    scope: _Scope
+    names: Names = ()
+
+
+def _pieces(cuts: Sequence[_Cut], char_count: int) -> list[Piece]:
+    pieces: list[Piece] = []
+    start = 0
+    for cut in cuts:
+        if cut.end > start:
+            owners = (*cut.scope.owners, *cut.names[:-1])
+            pieces.append(Piece(start, cut.end, cut.scope.breadcrumbs, "".join(cut.names[-1:]), owners))
+            start = cut.end
+    if start < char_count:
+        pieces.append(Piece(start, char_count))
+    return pieces
+
+
+class _Walk:
+    """One pass over a tree, from the first byte to the last, that notes where pieces end."""
+
+    def __init__(self, syntax: Syntax, to_char: CharOffsets, max_chunk_chars: int) -> None:
+        self._syntax = syntax
+        self._to_char = to_char
+        self._max_chunk_chars = max_chunk_chars
+        self.cuts: list[_Cut] = []
+        self.broken_chars = 0
+
+    def block(self, block: Node, start: int, scope: _Scope, depth: int) -> None:
+        """Cut at the members of `block`; `start` is where its head begins, in code points."""
+        first_cut = len(self.cuts)
+        members = block.children
+        guard = [node for node in map(block.child_by_field_name, _GUARD_FIELDS) if node is not None]
+        head_end = start
+        row = block.start_point.row  # where what was last seen ended
+        held: int | None = None  # the start of comments and attributes that wait for their statement
+        for index, member in enumerate(members):
+            end = self._to_char[member.end_byte]
+            joins = (
+                not member.is_named
+                or (self._may_join(member, block) and member.start_point.row == row)
+                or member in guard
+            )
+            row = _last_row(member) if remarks else row
+            if joins:
+                held = None
+                if len(self.cuts) > first_cut:
+                    self.cuts[-1].end = end
+                else:
+                    head_end = end
+                continue
+            if held is None:
+                held = self._to_char[member.start_byte]
+                if len(self.cuts) == first_cut and self._stands_alone(head_end - start):
+                    self.cuts.append(_Cut(head_end, scope))
+            if not self._waits(member, members[index + 1] if index + 1 < len(members) else None):
+                self._statement(member, held, scope, depth)
+                held = None
+
+    def _may_join(self, member: Node, block: Node) -> bool:
+        """Tell whether `member`, on the line where the last one ended, belongs to it: a remark, a part of what is broken."""
+        return member.type in self._syntax.comments or (block.is_error and member.type not in self._syntax.definitions)
+
+    def _waits(self, member: Node, following: Node | None) -> bool:
+        """Tell whether `member` belongs to the statement after it."""
+        if member.type in self._syntax.comments:
+            return following is not None and following.start_point.row <= _last_row(member) + 1
+        return member.type in self._syntax.leading
+
+    def _statement(self, statement: Node, start: int, scope: _Scope, depth: int) -> None:
+        """Cut behind `statement`, or at its members; `start` is where the comments that belong to it begin."""
+        end = self._to_char[statement.end_byte]
+        node = self._unwrapped(statement)
+        naming = self._syntax.definitions.get(node.type)
+        names = naming(node) if naming else ()
+        fits = end - start <= self._max_chunk_chars
+        if depth < _MAX_DEPTH:
+            through = self._syntax.transparent.get(node.type)
+            into = self._syntax.containers.get(node.type) if not fits else None
+            body = through(node) if through else into(node) if into else None
+            if body is not None:
+                inner = scope.through(names) if through else scope.inside(names)
+                self._members(body, start, end, inner, depth)
+                return
+        if statement.has_error:
+            self.broken_chars += end - start
+        if fits or not names:
+            self.cuts.append(_Cut(end, scope, names))
+            return
+        inside = scope.inside(names)
+        own_start = self._to_char[statement.start_byte]
+        if end - own_start <= self._max_chunk_chars and self._stands_alone(own_start - start):
+            self.cuts.append(_Cut(own_start, inside))
+        self.cuts.append(_Cut(end, inside))
+
+    def _members(self, body: Node, start: int, end: int, scope: _Scope, depth: int) -> None:
+        if body.is_error:
+            self.broken_chars += end - start
+        first_cut = len(self.cuts)
+        self.block(body, start, scope, depth + 1)
+        if len(self.cuts) > first_cut:
+            self.cuts[-1].end = end
+        else:
+            self.cuts.append(_Cut(end, scope))
+
+    def _stands_alone(self, head_chars: int) -> bool:
+        return head_chars >= self._max_chunk_chars * _OWN_HEAD_SHARE
+
+    def _unwrapped(self, statement: Node) -> Node:
+        node = statement
+        for _ in range(_MAX_WRAPPERS):
+            unwrap = self._syntax.wrappers.get(node.type)
+            inner = unwrap(node) if unwrap else None
+            if inner is None:
+                break
+            node = inner
+        return node
+
+
+def _last_row(node: Node) -> int:
+    """Return the row of the last character of `node`; some comments end with their line's end."""
+    row, column = node.end_point
+    return row if column else row - 1

@@ -1,0 +1,26 @@
+"""Files that are good in several places: for a topic, the file is what is looked for."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from retrieval_server.engine.candidate import Candidate
+from retrieval_server.model import Prior
+
+
+def by_file(ranked: Sequence[Candidate], passage_count: int) -> list[Candidate]:
+    """Return the candidates with each document's raised alike, so that its best has the sum of its best scores.
+
+    `ranked` is best first; `passage_count` is how many of a document's passages count.
+    """
+    best: dict[str, list[float]] = defaultdict(list)
+    for candidate in ranked:
+        scores = best[candidate.place.document.document_id]
+        if len(scores) < passage_count:
+            scores.append(candidate.score)
+    factor = {document: Prior("file", sum(s) / s[0]) for document, s in best.items() if s[0] > 0}
+    raised = (
+        c._replace(score=c.score * prior.factor, priors=(*c.priors, prior))
+        for c in ranked
+        if (prior := factor.get(c.place.document.document_id)) is not None
+    )
+    return sorted(raised, key=lambda c: (-c.score, c.place.order))

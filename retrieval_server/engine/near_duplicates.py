@@ -1,0 +1,83 @@
+"""Passages that say what an earlier one says: copies, near copies, and spans that lie in each other.
+
+Copies are told by their word pairs (w-shingling, Broder 1997, https://doi.org/10.1109/SEQUEN.1997.666900), and only
+among the few passages that are about to be returned. All thresholds are near 1: a passage that is wrongly passed over
+costs an answer, one that is wrongly returned costs a line.
+"""
+
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+
+from retrieval_server.model import Passage
+
+_MIN_RESEMBLANCE = 0.9
+_MIN_OVERLAP = 0.9
+# Fewer words are no evidence: two licence headers or empty sections are alike by accident.
+_MIN_WORDS = 12
+# What differs more than so is not worth a look at its words; copies may differ in indentation, so lengths may more.
+_MIN_LENGTH_RATIO = 0.7
+_MIN_WORD_COUNT_RATIO = 0.85
+
+
+class DistinctPassages:
+    """Remembers passages and tells whether another one adds something to them."""
+
+    def __init__(self) -> None:
+        self._kept: list[_Text] = []
+
+    def admits(self, passage: Passage) -> bool:
+        """Remember the passage and return True, unless it repeats one that is remembered."""
+        text = _Text(passage)
+        if any(_overlap(text.passage, kept.passage) or _is_copy(text, kept) for kept in self._kept):
+            return False
+        self._kept.append(text)
+        return True
+
+
+class _Text:
+    """A passage with what comparing it needs, made when it is first needed."""
+
+    def __init__(self, passage: Passage) -> None:
+        self.passage = passage
+
+    @cached_property
+    def words(self) -> list[str]:
+        return self.passage.text.split()
+
+    @cached_property
+    def distinct_words(self) -> frozenset[str]:
+        return frozenset(self.words)
+
+    @cached_property
+    def word_pairs(self) -> frozenset[tuple[str, str]]:
+        return frozenset(zip(self.words, self.words[1:], strict=False))
+
+
+def _overlap(one: Passage, other: Passage) -> bool:
+    if one.document_id != other.document_id:
+        return False
+    common = min(one.end_char, other.end_char) - max(one.start_char, other.start_char)
+    shorter = min(one.end_char - one.start_char, other.end_char - other.start_char)
+    return shorter > 0 and common >= shorter * _MIN_OVERLAP
+
+
+def _is_copy(one: _Text, other: _Text) -> bool:
+    if not _are_alike(len(one.passage.text), len(other.passage.text), _MIN_LENGTH_RATIO):
+        return False
+    if min(len(one.words), len(other.words)) < _MIN_WORDS:
+        return False
+    return one.passage.text == other.passage.text or (
+        _are_alike(len(one.words), len(other.words), _MIN_WORD_COUNT_RATIO)
+        and _resemblance(one.distinct_words, other.distinct_words) >= _MIN_RESEMBLANCE
+        and _resemblance(one.word_pairs, other.word_pairs) >= _MIN_RESEMBLANCE
+    )
+
+
+def _are_alike(one: int, other: int, min_ratio: float) -> bool:
+    return min(one, other) >= max(one, other) * min_ratio
+
+
+def _resemblance(one: AbstractSet[object], other: AbstractSet[object]) -> float:
+    """Return the Jaccard similarity of two sets that are not empty."""
+    common = len(one & other)
+    return common / (len(one) + len(other) - common)

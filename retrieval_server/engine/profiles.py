@@ -1,0 +1,47 @@
+"""The constants of ranking for each kind of query, in one place; `make ablation` prints what each is worth."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from retrieval_server.engine.query_kind import query_kind
+from retrieval_server.model import FusionConstants, Profile, RetrieveQuery
+
+# Words that name code find it; without one, what a passage means is worth as much as what it says.
+_PRECISE = FusionConstants(lexical_weight=2.0, dense_weight=1.0, rank_constant=10)
+_PRECISE_IN_PLAIN_WORDS = FusionConstants(lexical_weight=1.0, dense_weight=1.0, rank_constant=10)
+# Files that are good in several places rise, and show one passage each.
+_EXPLORE = FusionConstants(
+    lexical_weight=1.0,
+    dense_weight=1.5,
+    rank_constant=10,
+    margin_weight=0.0,
+    proximity_weight=0.0,
+    path_weight=0.0,
+    file_passage_count=2,
+    max_per_file=1,
+)
+_SYMBOL = FusionConstants(lexical_weight=2.0, dense_weight=0.5, rank_constant=5, definition_weight=6.0)
+
+
+class Ranking(NamedTuple):
+    """How one request is ranked: `explanation` says why AUTO chose the profile, "" where the request named it."""
+
+    profile: Profile
+    constants: FusionConstants
+    explanation: str
+
+
+def ranking_of(request: RetrieveQuery, is_defined: Callable[[str], bool]) -> Ranking:
+    """Return the profile that is used and its constants, with the request's own over them.
+
+    `is_defined` tells whether the collection defines a name.
+    """
+    kind = query_kind(request.query, is_defined)
+    if request.profile is not Profile.AUTO:
+        kind = kind._replace(profile=request.profile, explanation="")
+    constants = {
+        Profile.EXPLORE: _EXPLORE,
+        Profile.SYMBOL: _SYMBOL,
+        Profile.PRECISE: _PRECISE if kind.identifier else _PRECISE_IN_PLAIN_WORDS,
+    }[kind.profile]
+    return Ranking(kind.profile, request.fusion.over(constants), kind.explanation)

@@ -1,0 +1,63 @@
+"""What is embedded of code: what its comments say, as they say it, then its names split into words.
+
+MiniLM was trained on natural language. A docstring or a comment is that already, and a question that quotes no
+identifier is nearest to it; the rest of the code is reduced to the words in its identifiers.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from retrieval_server.engine.analyser import identifier_parts
+from retrieval_server.engine.stop_words import STOP_WORDS
+
+# Docstrings, block comments, line comments; not the preprocessor's lines, attributes, anchors or "://" of an address.
+_COMMENT = re.compile(
+    r'"""(.*?)"""'
+    r"|'''(.*?)'''"
+    r"|/\*(.*?)\*/"
+    r"|(?<![:\w/])///?(?!/)([^\n]*)"
+    r"|(?<![\w&'\"])\#(?!include|define|undef|if|el|endif|pragma|error|line|[!\[{(])([^\n]*)",
+    re.DOTALL,
+)
+_WORD = re.compile(r"[^\W\d]\w*")
+_KEYWORDS_TEXT = """
+    and as assert async auto await bool break case catch char class const constexpr continue def default del delete
+    do double elif else end enum except export extends extern false final finally float fn for from func function if
+    impl implements import in include inline int interface is lambda let long mut namespace new nil none nonlocal not
+    null or package pass private protected pub public raise return self short signed sizeof static str struct super
+    switch template this throw throws true try type typedef typename union unsigned use using var virtual void
+    while with yield"""
+_LEFT_OUT = STOP_WORDS.union(_KEYWORDS_TEXT.split())
+# The first words name what a chunk is about; the last of a long one mostly cost time.
+_MAX_COMMENT_WORDS = 32
+_MAX_PARTS = 24
+# Of code that says nothing of itself, and of code within prose, which the prose explains.
+_MAX_PARTS_ALONE = 48
+
+
+def code_window(file_name: str, breadcrumbs: Sequence[str], text: str) -> str:
+    """Return the text to embed for a chunk of code; "" when nothing in it tells what it is about."""
+    comments = [word for match in _COMMENT.finditer(text) for word in _commented_words(match) if word][
+        :_MAX_COMMENT_WORDS
+    ]
+    if not comments:
+        return skeleton(" ".join((file_name, *breadcrumbs, text)))
+    header = _telling_parts(" ".join((file_name, *breadcrumbs)))
+    said = {part for word in comments for part in identifier_parts(word)}.union(header)
+    named = (part for part in _telling_parts(_COMMENT.sub(" ", text)) if part not in said)
+    return " ".join((*header, *comments, *islice(named, _MAX_PARTS)))
+
+
+def skeleton(text: str) -> str:
+    """Identifiers and words in parts, each once, by first appearance, without what says little."""
+    return " ".join(islice(_telling_parts(text), _MAX_PARTS_ALONE))
+
+
+def _commented_words(comment: "re.Match[str]") -> list[str]:
+    return [word.strip("#*/!<>=-") for group in comment.groups() if group for word in group.split()]
+
+
+def _telling_parts(text: str) -> Iterable[str]:
+    parts = (part for word in _WORD.findall(text) for part in identifier_parts(word))
+    return dict.fromkeys(p for p in parts if p not in _LEFT_OUT and len(p) > 1 and not p.isdecimal())

@@ -1,0 +1,72 @@
+"""Whether a collection is what it must be: by its own word, by what it finds, and by its files id by id."""
+
+import hashlib
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import tantivy
+
+import client as groundwire
+from tests.chaos.corpus.model import COLLECTION, WORD_EVERYWHERE, Expected, State
+from tests.support.deadline import wait_until
+
+_LIVING_CHUNKS = """
+    SELECT c.chunk_id, d.document_id || ':' || c.start_char || '-' || c.end_char, c.embedded,
+        (SELECT count(*) FROM windows w JOIN vectors USING (text_sha256) WHERE w.chunk_id = c.chunk_id)
+    FROM chunks c JOIN documents d USING (document_row) WHERE d.died_generation IS NULL
+"""
+
+
+def stored_state(client: groundwire.Client) -> dict[str, tuple[bytes, str, str]]:
+    """What the server says that it holds: display path → hash of the content, title, tag."""
+    return {
+        one.path: (one.content_sha256, one.title, str(one.metadata.get("tag", "")))
+        for one in client.list_documents(collection=COLLECTION)
+    }
+
+
+def shown(state: State) -> dict[str, tuple[bytes, str, str]]:
+    """What it must say."""
+    return {
+        path: (hashlib.sha256(expected.text.encode()).digest(), _title(expected), expected.tag)
+        for path, expected in state.items()
+    }
+
+
+def check_agreement(client: groundwire.Client, state: State, data_dir: Path) -> None:
+    """Texts, both lists of searches, Tantivy's files and SQLite all hold just what `state` has."""
+    wait_until(lambda: client.corpus_stats(COLLECTION).dense_coverage >= 1, timeout_s=30, what="vectors are complete")
+    lexical = _found(client, groundwire.FusionOverrides(dense_weight=0.0))
+    dense = _found(client, groundwire.FusionOverrides(lexical_weight=0.0))
+    (directory,) = (data_dir / "collections").glob(f"{COLLECTION}*")
+    with closing(sqlite3.connect(f"file:{directory}/corpus.sqlite?mode=ro", uri=True)) as connection:
+        rows = connection.execute(_LIVING_CHUNKS).fetchall()
+        (broken,) = connection.execute("PRAGMA integrity_check").fetchone()
+    assert broken == "ok", broken
+    assert {row[1] for row in rows} == set(lexical), "the lexical view and SQLite"
+    assert {row[1] for row in rows} == set(dense), "the dense view and SQLite"
+    assert {row[0] for row in rows} == _indexed_chunk_ids(directory / "lexical"), "Tantivy's files and SQLite"
+    assert all(row[2] and row[3] for row in rows), "a chunk without its vectors"
+    for found in (lexical, dense):
+        for path, text in found.values():
+            assert text in state[path].text, f"a passage that {path} does not hold"
+        assert {path for path, _ in found.values()} == set(state)
+
+
+def _found(client: groundwire.Client, fusion: groundwire.FusionOverrides) -> dict[str, tuple[str, str]]:
+    result = client.retrieve(WORD_EVERYWHERE, k=1000, collection=COLLECTION, fusion=fusion)
+    return {passage.passage_id: (passage.path, passage.text) for passage in result.passages}
+
+
+def _indexed_chunk_ids(directory: Path) -> set[int]:
+    searcher = tantivy.Index.open(str(directory)).searcher()
+    if searcher.num_docs == 0:
+        return set()
+    hits = searcher.search(tantivy.Query.all_query(), searcher.num_docs).hits
+    return set(searcher.fast_field_values("chunk_id", [address for _, address in hits]))
+
+
+def _title(expected: Expected) -> str:
+    """What was set, else what the document begins with."""
+    return expected.title or expected.text.partition("\n")[0].removeprefix("# ")

@@ -1,0 +1,115 @@
+"""Indexing a tree by the command line: one source however it is spelt, nothing removed that is not its own, --watch."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import client as groundwire
+from tests.support.client import ClientRun, run_client
+from tests.support.deadline import wait_until
+from tests.support.processes import BIN, Server, process_environment
+
+Index = Callable[..., ClientRun]
+
+
+@pytest.fixture
+def library(server: Server) -> Iterator[groundwire.Client]:
+    with groundwire.Client(server.address) as opened:
+        yield opened
+
+
+@pytest.fixture
+def index(server: Server, collection: str, tmp_path: Path) -> Index:
+    """Run `client index` in the test's folder."""
+    (tmp_path / "tree").mkdir()
+    for name in ("a.md", "b.md"):
+        (tmp_path / "tree" / name).write_text(f"# {name}\n\nThe sluice of {name}.\n", encoding="utf-8")
+
+    def run(*arguments: str) -> ClientRun:
+        return run_client(server.address, "index", *arguments, "--collection", collection, cwd=tmp_path)
+
+    return run
+
+
+def test_one_folder_is_one_source_however_it_is_spelt(index: Index, library, collection: str, tmp_path: Path) -> None:
+    index("tree").assert_ok()
+    for spelling in ("./tree", "tree/", os.fspath(tmp_path / "tree"), "tree/../tree"):
+        summary = index(spelling, "--json").assert_ok().json["summary"]
+        assert (summary["added_count"], summary["unchanged_count"]) == (0, 2), spelling
+    index("./tree/").assert_ok()
+    assert [(one.display_prefix, one.document_count) for one in library.corpus_stats(collection).sources] == [
+        ("tree", 2)
+    ]
+    assert [one.path for one in library.list_documents(collection=collection)] == ["tree/a.md", "tree/b.md"]
+
+
+def test_prune_removes_what_vanished_from_its_own_source_and_nothing_else(
+    index: Index, library, collection: str, tmp_path: Path
+) -> None:
+    (tmp_path / "second").mkdir()
+    (tmp_path / "second" / "c.md").write_text("kept apart\n", encoding="utf-8")
+    index("tree").assert_ok()
+    index("second").assert_ok()
+    library.put_document("note.md", "put by itself", collection=collection)
+    (tmp_path / "tree" / "a.md").unlink()
+    told = index("tree", "--prune", "--files").assert_ok().stdout
+    assert "removed: a.md" in told
+    left = [one.path for one in library.list_documents(collection=collection)]
+    assert left == ["note.md", "second/c.md", "tree/b.md"]
+    (tmp_path / "tree" / "b.md").rename(tmp_path / "tree" / "d.md")
+    (tmp_path / "tree" / "e.bin").write_bytes(b"\0\1\2")
+    told = index("tree", "--prune", "--files").assert_ok().stdout
+    for line in ("added: d.md", "removed: b.md", "skipped: e.bin (binary)"):
+        assert line in told
+
+
+def test_a_sync_that_breaks_off_removes_nothing(server: Server, index: Index, library, collection: str) -> None:
+    from groundwire.v1 import corpus_service_pb2 as pb
+    from groundwire.v1 import corpus_service_pb2_grpc, sync_pb2
+    from tests.support.rpc import refused
+
+    index("tree").assert_ok()
+    (source,) = library.corpus_stats(collection).sources
+    begin = sync_pb2.SyncBegin(collection=collection, source=source.source, display_prefix="tree", prune=True)
+    with server.channel() as channel:
+        stub = corpus_service_pb2_grpc.CorpusServiceStub(channel)
+        requests = [pb.SyncDocumentsRequest(begin=begin), pb.SyncDocumentsRequest(offer=sync_pb2.SyncOffer())]
+        refusal = refused(lambda: list(stub.SyncDocuments(iter(requests), timeout=20)))
+    assert refusal.reason == "PROTOCOL_ORDER"
+    assert len(list(library.list_documents(collection=collection))) == 2
+
+
+def test_watch_follows_what_changes_on_disk(
+    server: Server, index: Index, library, collection: str, tmp_path: Path
+) -> None:
+    command = [BIN / "client", "--server", server.address, "index", "tree", "--watch", "--prune"]
+    watching = subprocess.Popen(
+        [*command, "--collection", collection],
+        cwd=tmp_path,
+        env=process_environment({}),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    def paths() -> list[str]:
+        try:
+            return [one.path for one in library.list_documents(collection=collection)]
+        except groundwire.NotFound:
+            return []
+
+    wait_until(lambda: paths() == ["tree/a.md", "tree/b.md"], timeout_s=30, what="the first index")
+    (tmp_path / "tree" / "c.md").write_text("a third one\n", encoding="utf-8")
+    wait_until(lambda: "tree/c.md" in paths(), timeout_s=30, what="a new file is indexed")
+    (tmp_path / "tree" / "a.md").unlink()
+    wait_until(lambda: paths() == ["tree/b.md", "tree/c.md"], timeout_s=30, what="a removed file is gone")
+    watching.send_signal(signal.SIGINT)
+    told, complaints = watching.communicate(timeout=30)
+    assert watching.returncode == 130
+    assert "Traceback" not in complaints
+    assert told.count("searchable after") == 3
