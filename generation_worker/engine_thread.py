@@ -90,9 +90,8 @@ class EngineThread:
                 if key not in to_stop:
                     active.add(key)
                     steps += self._start(key, job)
-            steps += self._step(active)
-            active -= {key for key, step in steps if isinstance(step, _LAST)}
-            self._tell(steps)
+            active -= self._tell(steps)
+            active -= self._tell(self._step(active))
 
     def _start(self, key: int, job: job_pb2.GenerationJob) -> Sequence[_LoopStep]:
         try:
@@ -110,11 +109,13 @@ class EngineThread:
                 self.engine.stop(key)
             return [(key, GenerationFailed(error)) for key in active]
 
-    def _tell(self, steps: Sequence[_LoopStep]) -> None:
+    def _tell(self, steps: Sequence[_LoopStep]) -> set[int]:
+        """Hand steps to the event loop; return whose last ones are among them."""
         if steps and self._loop is not None:
             # The loop may have been closed while a step was computed; then nobody waits for it.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._deliver, steps)
+        return {key for key, step in steps if isinstance(step, _LAST)}
 
     def _deliver(self, steps: Sequence[_LoopStep]) -> None:
         for key, step in steps:

@@ -187,28 +187,32 @@ class LlamaEngine:
 
     def _compute(self) -> list[KeyedStep]:
         counts = self._row_counts()
+        if not counts:
+            return []
         rows: list[Row] = []
-        last_rows: list[tuple[_Generation, int]] = []
+        complete: list[_Generation] = []
         for key, count in counts.items():
             generation = self._generations[key]
-            begin = len(generation.slot.tokens)
-            is_complete = begin + count == len(generation.tokens)
-            for position in range(begin, begin + count):
-                wants_next = is_complete and position == begin + count - 1
+            begin, end = len(generation.slot.tokens), len(generation.slot.tokens) + count
+            is_complete = end == len(generation.tokens)
+            for position in range(begin, end):
+                wants_next = is_complete and position == end - 1
                 rows.append(Row(generation.tokens[position], position, generation.slot.sequence, wants_next))
             if is_complete:
-                last_rows.append((generation, len(rows) - 1))
-        if not rows:
-            return []
+                complete.append(generation)
         fillers = hole_fillers(self._slots, {row.sequence for row in rows}, self.context_tokens)
-        self._llama.compute(rows + fillers)
+        # llama.cpp computes together what is neighbouring sequences in the order of the rows as well.
+        rows = sorted(rows + fillers, key=lambda row: row.sequence)
+        self._llama.compute(rows)
         for filler in fillers:
             self._llama.keep_only(filler.sequence, filler.position)
         for key, count in counts.items():
             generation = self._generations[key]
             begin = len(generation.slot.tokens)
             generation.slot.tokens += generation.tokens[begin : begin + count]
-        return list(itertools.chain.from_iterable(self._choose(*last) for last in last_rows))
+        last_rows = {row.sequence: index for index, row in enumerate(rows) if row.wants_next}
+        chosen = (self._choose(generation, last_rows[generation.slot.sequence]) for generation in complete)
+        return list(itertools.chain.from_iterable(chosen))
 
     def _row_counts(self) -> dict[int, int]:
         """Tokens to compute in this step, by key: one of each generation that writes, the rest for the prompts."""

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class CorpusServiceStub:
-    """CorpusService holds collections and their documents. SyncDocuments, GetDocument, ListCollections, GetCollection and
-    GetCorpusStats are served today; the others answer UNIMPLEMENTED.
+    """CorpusService holds collections and their documents. A write that is acknowledged is durable, and the next search sees
+    it. A server that follows snapshots refuses writes: FAILED_PRECONDITION / READ_ONLY.
     """
 
     def __init__(self, channel):
@@ -139,8 +139,8 @@ class CorpusServiceStub:
 
 
 class CorpusServiceServicer:
-    """CorpusService holds collections and their documents. SyncDocuments, GetDocument, ListCollections, GetCollection and
-    GetCorpusStats are served today; the others answer UNIMPLEMENTED.
+    """CorpusService holds collections and their documents. A write that is acknowledged is durable, and the next search sees
+    it. A server that follows snapshots refuses writes: FAILED_PRECONDITION / READ_ONLY.
     """
 
     def CreateCollection(self, request, context):
@@ -396,8 +396,8 @@ def add_CorpusServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CorpusService:
-    """CorpusService holds collections and their documents. SyncDocuments, GetDocument, ListCollections, GetCollection and
-    GetCorpusStats are served today; the others answer UNIMPLEMENTED.
+    """CorpusService holds collections and their documents. A write that is acknowledged is durable, and the next search sees
+    it. A server that follows snapshots refuses writes: FAILED_PRECONDITION / READ_ONLY.
     """
 
     @staticmethod

@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class CorpusServiceStub:
-    """CorpusService holds collections and their documents. SyncDocuments, GetDocument, ListCollections, GetCollection and
-    GetCorpusStats are served today; the others answer UNIMPLEMENTED.
+    """CorpusService holds collections and their documents. A write that is acknowledged is durable, and the next search sees
+    it. A server that follows snapshots refuses writes: FAILED_PRECONDITION / READ_ONLY.
     """
 
     @_typing.overload
@@ -80,8 +80,8 @@ class CorpusServiceStub:
 
 @_typing.type_check_only
 class CorpusServiceAsyncStub(CorpusServiceStub):
-    """CorpusService holds collections and their documents. SyncDocuments, GetDocument, ListCollections, GetCollection and
-    GetCorpusStats are served today; the others answer UNIMPLEMENTED.
+    """CorpusService holds collections and their documents. A write that is acknowledged is durable, and the next search sees
+    it. A server that follows snapshots refuses writes: FAILED_PRECONDITION / READ_ONLY.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -129,8 +129,8 @@ class CorpusServiceAsyncStub(CorpusServiceStub):
     """RestoreSnapshot puts a collection back to a snapshot."""
 
 class CorpusServiceServicer(metaclass=_abc_1.ABCMeta):
-    """CorpusService holds collections and their documents. SyncDocuments, GetDocument, ListCollections, GetCollection and
-    GetCorpusStats are served today; the others answer UNIMPLEMENTED.
+    """CorpusService holds collections and their documents. A write that is acknowledged is durable, and the next search sees
+    it. A server that follows snapshots refuses writes: FAILED_PRECONDITION / READ_ONLY.
     """
 
     @_abc_1.abstractmethod

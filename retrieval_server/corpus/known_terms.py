@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from retrieval_server.engine.proximity import TermKeys, term_keys
 
 # About 1 KB each.
-_MAX_KNOWN_CHUNKS = 100_000
+MAX_KNOWN_CHUNKS = 100_000
 
 
 class KnownTerms:
@@ -24,7 +24,7 @@ class KnownTerms:
         none = term_keys("")
         known = self._keys_by_chunk
         keys = {i: learnt[i] if i in learnt else known.get(i, none) for i in chunk_ids}
-        if len(known) + len(learnt) > _MAX_KNOWN_CHUNKS:
+        if len(known) + len(learnt) > MAX_KNOWN_CHUNKS:
             known.clear()
         known.update(learnt)
         return keys

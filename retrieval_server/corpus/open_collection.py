@@ -19,6 +19,7 @@ from retrieval_server.corpus.embedding import embed_chunks, embed_few
 from retrieval_server.corpus.held_views import Retired
 from retrieval_server.corpus.integrity import clear_errors
 from retrieval_server.corpus.reader import CorpusReader
+from retrieval_server.corpus.term_upkeep import learn_terms
 from retrieval_server.corpus.vector_upkeep import VectorUpkeep
 from retrieval_server.corpus.view import CollectionView
 from retrieval_server.engine.encoder import Encoder
@@ -179,6 +180,8 @@ class OpenCollection:
                 await self._embed_all()
                 self._vectors.wake()
                 await self._compact()
+                with self.view() as view:
+                    await learn_terms(view, self._changed.is_set)
             except Exception:
                 _log.exception("upkeep failed", collection=self.collection.name)
                 await asyncio.sleep(_RETRY_DELAY_S)

@@ -34,4 +34,4 @@ class Searching:
 
     def _run(self, opened: OpenCollection, query: RetrieveQuery) -> RetrieveResult:
         with opened.view() as view:
-            return retrieve(query, view, self._query_vector)
+            return view.results.get(query, lambda: retrieve(query, view, self._query_vector))

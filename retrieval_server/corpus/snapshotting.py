@@ -1,16 +1,20 @@
 """Making and restoring snapshots of the collections that a server has open."""
 
 import asyncio
-from contextlib import closing
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
+from groundwire.v1 import error_pb2
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection import Collection
 from retrieval_server.corpus.layout import DATABASE
 from retrieval_server.corpus.restoring import restore_into
 from retrieval_server.corpus.snapshots import Snapshot, SnapshotDirectory, copy_database
 from retrieval_server.corpus.view import CollectionView
+from retrieval_server.errors import GroundwireError
 
 
 class Snapshotting:
@@ -23,7 +27,7 @@ class Snapshotting:
     async def create(self, collection: str) -> Snapshot:
         """Copy a collection as it is now; writing goes on meanwhile. Raises NotFound."""
         opened = self._catalog.get(collection)
-        with self._snapshots.new(opened.name) as partial_snapshot:
+        with _clear_errors("made"), self._snapshots.new(opened.name) as partial_snapshot:
             generation, frozen = await opened.write(Collection.freeze, partial_snapshot.path)
 
             def copy() -> Snapshot:
@@ -43,8 +47,20 @@ class Snapshotting:
         Raises NotFound for no such snapshot, Conflict while something is synced into the collection.
         """
         snapshot, source = await asyncio.to_thread(self._snapshots.find, snapshot_id)
-        opened = await self._catalog.replace(snapshot.collection, partial(_fill, snapshot, source))
+        with _clear_errors("restored"):
+            opened = await self._catalog.replace(snapshot.collection, partial(_fill, snapshot, source))
         return opened.collection.current_view.generation
+
+
+@contextmanager
+def _clear_errors(done: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        raise GroundwireError(
+            error_pb2.ERROR_REASON_STORAGE_FAILED,
+            f"the snapshot could not be {done} ({error}); the collection is as it was",
+        ) from error
 
 
 def _fill(snapshot: Snapshot, source: Path, target: Path, replaced: CollectionView | None) -> None:

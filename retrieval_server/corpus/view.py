@@ -1,7 +1,7 @@
 """What a search sees of a collection."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from retrieval_server.corpus.collection_settings import CollectionSettings
 from retrieval_server.corpus.known_terms import KnownTerms
 from retrieval_server.corpus.reader import CorpusReader
+from retrieval_server.corpus.result_cache import ResultCache
 from retrieval_server.engine.chunk_table import ChunkTable, Place
 from retrieval_server.engine.dense import DenseView
 from retrieval_server.engine.lexical import LexicalView
@@ -33,6 +34,8 @@ class CollectionView:
     reader: CorpusReader
     known_terms: KnownTerms
     synonyms: SynonymTable = NO_SYNONYMS
+    # Every view has its own, so a result is never older than what it was found in.
+    results: ResultCache = field(default_factory=ResultCache, init=False, compare=False)
 
     @property
     def max_chunk_chars(self) -> int:

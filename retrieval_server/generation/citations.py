@@ -60,8 +60,13 @@ def check_answer(
     asked = _Asked(content_terms(question), Claims(question))
     citations: list[Citation] = []
     sentences: list[SentenceSupport] = []
+    said: set[str] = set()
     for start, end in split_sentences(text):
         sentence = text[start:end]
+        if sentence.casefold() in said:  # saying it again adds nothing
+            sentences.append(SentenceSupport(start, end, False, ()))
+            continue
+        said.add(sentence.casefold())
         windows = _stating(sentence, stated, evidence) or _backing(sentence, evidence, len(passages), left_out, asked)
         if not _claims_stand(Claims(sentence), asked, windows, passages, held, evidence):
             windows = []

@@ -209,7 +209,10 @@ def _supported_part(result: Result) -> Result:
     kept = [sentence for sentence in result.sentences if sentence.supported]
     if result.state is not AnswerState.ANSWERED or not kept or len(kept) == len(result.sentences):
         return result
-    text = ""
+    first = result.sentences[0]
+    announced = result.text[first.start_char : first.end_char]
+    # What announces a list claims nothing by itself, yet says what the list is of.
+    text = f"{announced}\n" if announced.endswith(":") else ""
     sentences: list[SentenceSupport] = []
     before: SentenceSupport | None = None
     for sentence in kept:

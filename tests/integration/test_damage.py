@@ -16,13 +16,15 @@ from tests.support.process_tree import is_running
 from tests.support.processes import Server, ServiceProcess
 
 NO_REDIS = "redis://127.0.0.1:1/0"
+# No model is loaded, which the many starts here would wait for.
+QUICK = {"GROUNDWIRE_ENCODER": "hashing"}
 Own = Callable[[ServiceProcess], ServiceProcess]
 
 
 @pytest.fixture
 def stopped(tmp_path: Path, own_process: Own) -> Server:
     """A server with a few documents and a snapshot, stopped."""
-    server = Server(tmp_path / "server", redis_url=NO_REDIS)
+    server = Server(tmp_path / "server", redis_url=NO_REDIS, **QUICK)
     own_process(server).start()
     with groundwire.Client(server.address) as client:
         for number in range(3):
@@ -130,7 +132,7 @@ def test_an_older_copy_of_the_database_is_refused(stopped: Server) -> None:
 
 def test_a_second_server_is_told_who_holds_the_directory(stopped: Server, tmp_path: Path, own_process: Own) -> None:
     stopped.start()
-    second = Server(tmp_path / "second", redis_url=NO_REDIS, GROUNDWIRE_DATA_DIR=os.fspath(stopped.data_dir))
+    second = Server(tmp_path / "second", redis_url=NO_REDIS, **QUICK, GROUNDWIRE_DATA_DIR=os.fspath(stopped.data_dir))
     own_process(second).launch()
     assert second.wait_for_exit() == 2
     assert f"(process {stopped.pid})" in second.log_text()
@@ -153,7 +155,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_refuses_writes_and_goes_on_serving_what_was_there(
     small_disk: Path, tmp_path: Path, own_process: Own
 ) -> None:
-    server = Server(tmp_path / "server", redis_url=NO_REDIS, GROUNDWIRE_DATA_DIR=os.fspath(small_disk / "data"))
+    server = Server(
+        tmp_path / "server", redis_url=NO_REDIS, **QUICK, GROUNDWIRE_DATA_DIR=os.fspath(small_disk / "data")
+    )
     own_process(server).start()
     with groundwire.Client(server.address) as client:
         client.put_document("kept.md", "The sluice is closed.")

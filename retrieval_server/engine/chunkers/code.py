@@ -97,40 +97,49 @@ class _Walk:
         members = block.children
         guard = [node for node in map(block.child_by_field_name, _GUARD_FIELDS) if node is not None]
         head_end = start
-        row = block.start_point.row  # where what was last seen ended
+        previous: Node | None = None
         held: int | None = None  # the start of comments and attributes that wait for their statement
         for index, member in enumerate(members):
             end = self._to_char[member.end_byte]
-            joins = (
-                not member.is_named
-                or (self._may_join(member, block) and member.start_point.row == row)
-                or member in guard
-            )
-            row = _last_row(member) if remarks else row
-            if joins:
+            if not member.is_named or member in guard or self._joins(member, previous, block):
                 held = None
                 if len(self.cuts) > first_cut:
                     self.cuts[-1].end = end
                 else:
                     head_end = end
-                continue
-            if held is None:
-                held = self._to_char[member.start_byte]
-                if len(self.cuts) == first_cut and self._stands_alone(head_end - start):
-                    self.cuts.append(_Cut(head_end, scope))
-            if not self._waits(member, members[index + 1] if index + 1 < len(members) else None):
-                self._statement(member, held, scope, depth)
-                held = None
+            else:
+                if held is None:
+                    held = self._to_char[member.start_byte]
+                    if len(self.cuts) == first_cut and self._stands_alone(head_end - start):
+                        self.cuts.append(_Cut(head_end, scope))
+                following = members[index + 1] if index + 1 < len(members) else None
+                if not self._waits(member, following, end - held):
+                    self._statement(member, held, scope, depth)
+                    held = None
+            previous = member
 
-    def _may_join(self, member: Node, block: Node) -> bool:
-        """Tell whether `member`, on the line where the last one ended, belongs to it: a remark, a part of what is broken."""
-        return member.type in self._syntax.comments or (block.is_error and member.type not in self._syntax.definitions)
+    def _joins(self, member: Node, previous: Node | None, block: Node) -> bool:
+        """Tell whether `member` belongs to what ends on its line: a remark, a lone semicolon, a part of something broken."""
+        if member.type not in self._syntax.comments and member.end_byte - member.start_byte > 1:
+            if not block.is_error or self._is_structural(member):
+                return False
+        return member.start_point.row == (block.start_point.row if previous is None else _last_row(previous))
 
-    def _waits(self, member: Node, following: Node | None) -> bool:
-        """Tell whether `member` belongs to the statement after it."""
+    def _waits(self, member: Node, following: Node | None, held_chars: int) -> bool:
+        """Tell whether `member` belongs to what follows: an attribute, a comment right above, a start on the same line."""
+        if member.type in self._syntax.leading:
+            return True
+        if following is None:
+            return False
         if member.type in self._syntax.comments:
-            return following is not None and following.start_point.row <= _last_row(member) + 1
-        return member.type in self._syntax.leading
+            return following.start_point.row <= _last_row(member) + 1
+        if not following.is_named or following.is_extra or self._stands_alone(held_chars):
+            return False
+        return following.start_point.row == _last_row(member) and not self._is_structural(member)
+
+    def _is_structural(self, node: Node) -> bool:
+        syntax = self._syntax
+        return any(node.type in table for table in (syntax.definitions, syntax.transparent, syntax.wrappers))
 
     def _statement(self, statement: Node, start: int, scope: _Scope, depth: int) -> None:
         """Cut behind `statement`, or at its members; `start` is where the comments that belong to it begin."""
@@ -153,9 +162,10 @@ class _Walk:
             self.cuts.append(_Cut(end, scope, names))
             return
         inside = scope.inside(names)
-        own_start = self._to_char[statement.start_byte]
-        if end - own_start <= self._max_chunk_chars and self._stands_alone(own_start - start):
-            self.cuts.append(_Cut(own_start, inside))
+        line_start = self._to_char[statement.start_byte - statement.start_point.column]
+        own_chars = end - line_start
+        if own_chars <= self._max_chunk_chars and self._stands_alone(min(own_chars, line_start - start)):
+            self.cuts.append(_Cut(line_start, inside))
         self.cuts.append(_Cut(end, inside))
 
     def _members(self, body: Node, start: int, end: int, scope: _Scope, depth: int) -> None:
@@ -168,8 +178,8 @@ class _Walk:
         else:
             self.cuts.append(_Cut(end, scope))
 
-    def _stands_alone(self, head_chars: int) -> bool:
-        return head_chars >= self._max_chunk_chars * _OWN_HEAD_SHARE
+    def _stands_alone(self, char_count: int) -> bool:
+        return char_count >= self._max_chunk_chars * _OWN_HEAD_SHARE
 
     def _unwrapped(self, statement: Node) -> Node:
         node = statement

@@ -217,8 +217,10 @@ def _syntax(*grammars: Language) -> Syntax:
     )
 
 
-JAVASCRIPT = _syntax(Language(tree_sitter_javascript.language()))
-# Where one name serves both, what has markup in it parses only as the second.
-TYPESCRIPT = _syntax(
-    Language(tree_sitter_typescript.language_typescript()), Language(tree_sitter_typescript.language_tsx())
-)
+_JAVASCRIPT = Language(tree_sitter_javascript.language())
+_TYPESCRIPT = Language(tree_sitter_typescript.language_typescript())
+_TSX = Language(tree_sitter_typescript.language_tsx())
+
+# Types in a .js file are Flow's, which read much like TypeScript's; a .ts and a .tsx file go by one name here.
+JAVASCRIPT = _syntax(_JAVASCRIPT, _TSX)
+TYPESCRIPT = _syntax(_TYPESCRIPT, _TSX)

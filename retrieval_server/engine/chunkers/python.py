@@ -5,13 +5,14 @@ from tree_sitter import Language
 
 from retrieval_server.engine.chunkers.code import code_pieces
 from retrieval_server.engine.chunkers.pieces import Piece
-from retrieval_server.engine.chunkers.syntax import Syntax, child, named
+from retrieval_server.engine.chunkers.syntax import Syntax, body_or_self, child, named
 
 # A comment keeps its distance here: what is said about a function is said inside it.
 PYTHON = Syntax(
     grammars=(Language(tree_sitter_python.language()),),
     definitions={"function_definition": named, "class_definition": named},
     containers={"class_definition": child("body")},
+    transparent={"ERROR": body_or_self},
     wrappers={"decorated_definition": child("definition")},
 )
 

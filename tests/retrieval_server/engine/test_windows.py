@@ -14,10 +14,10 @@ def count_words(texts: Sequence[str]) -> list[int]:
     return [len(text.split()) for text in texts]
 
 
-def test_code_becomes_its_skeleton():
+def test_code_becomes_its_comments_and_its_skeleton():
     code = "def getKVCache(self, block_size: int) -> None:\n    return self.kv_cache[block_size]  # find the block\n"
     assert window_texts(ContentKind.CODE, "src/cache_engine.py", ["Engine"], code, count_words) == [
-        "cache engine py get kv block size find"
+        "cache engine py find the block get kv size"
     ]
 
 

@@ -135,6 +135,15 @@ def test_what_nothing_supports_is_taken_out_of_an_answer_that_is_good_enough() -
     assert [sentence.supported for sentence in kept.sentences] == [True, False]
 
 
+def test_what_announces_a_list_stays_and_what_is_said_again_goes() -> None:
+    history = finished(
+        "The defaults are:\n- The default timeout is 30 seconds.\n- The default timeout is 30 seconds.\n"
+    )
+    result = told(retrieved(answer_pb2.ANSWER_FALLBACK_EXTRACTIVE, min_supported_share=0.3), history)[-1].content
+    assert result.text == "The defaults are:\n- The default timeout is 30 seconds."
+    assert [sentence.supported for sentence in result.sentences] == [True]
+
+
 def test_of_a_model_that_does_not_stop_only_the_first_line_counts() -> None:
     first = retrieved(answer_pb2.ANSWER_FALLBACK_NONE, start=START)
     first.first_statement_only = True
