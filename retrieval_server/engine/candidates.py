@@ -15,6 +15,7 @@ from retrieval_server.engine.dense import DenseView
 from retrieval_server.engine.filters import Allowed
 from retrieval_server.engine.fusion import Fused, RankedList
 from retrieval_server.engine.lexical import LexicalQuery, LexicalView
+from retrieval_server.engine.ordering import by_score
 from retrieval_server.engine.priors import source_priors
 from retrieval_server.engine.proximity import TermKeys
 from retrieval_server.engine.signals import LOOKED_AT_COUNT, Signals
@@ -166,14 +167,12 @@ def _merged(by_subset: Sequence[Hits], places: Mapping[int, Place]) -> Hits:
 
 def _in_order(hits: Iterable[tuple[int, float]], places: Mapping[int, Place]) -> Hits:
     """Order by score, ties by place: the order of the index itself depends on how it came to be."""
-    return sorted(
-        ((i, score) for i, score in hits if i in places),
-        key=lambda hit: (-hit[1], places[hit[0]].order),
-    )
+    known = [hit for hit in hits if hit[0] in places]
+    return by_score(known, lambda hit: hit[1], lambda hit: places[hit[0]].order)
 
 
 def _sorted(candidates: Iterable[Candidate]) -> list[Candidate]:
-    return sorted(candidates, key=lambda c: (-c.score, c.place.order))
+    return by_score(candidates, lambda c: c.score, lambda c: c.place.order)
 
 
 def _candidate(chunk_id: int, place: Place, fused_score: float, query_terms: frozenset[str]) -> Candidate:

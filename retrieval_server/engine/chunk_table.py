@@ -92,12 +92,16 @@ class ChunkTable:
         """Return where each chunk stands; ids that the table lacks are left out."""
         if not len(self.chunk_ids):
             return {}
-        ordinals = np.minimum(np.searchsorted(self.chunk_ids, chunk_ids), len(self.chunk_ids) - 1).tolist()
-        return {
-            chunk_id: Place(self.documents[self.document_indexes[at]], int(self.start_chars[at]))
-            for chunk_id, at in zip(chunk_ids, ordinals, strict=True)
-            if self.chunk_ids[at] == chunk_id
-        }
+        ordinals = np.minimum(np.searchsorted(self.chunk_ids, chunk_ids), len(self.chunk_ids) - 1)
+        found = zip(
+            chunk_ids,
+            (self.chunk_ids[ordinals] == chunk_ids).tolist(),
+            self.document_indexes[ordinals].tolist(),
+            self.start_chars[ordinals].tolist(),
+            strict=True,
+        )
+        documents = self.documents
+        return {i: Place(documents[document], start) for i, is_here, document, start in found if is_here}
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.chunk_ids.tolist())

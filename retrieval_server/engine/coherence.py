@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from retrieval_server.engine.candidate import Candidate
+from retrieval_server.engine.ordering import by_score
 from retrieval_server.model import Prior
 
 
@@ -23,4 +24,4 @@ def by_file(ranked: Sequence[Candidate], passage_count: int) -> list[Candidate]:
         for c in ranked
         if (prior := factor.get(c.place.document.document_id)) is not None
     )
-    return sorted(raised, key=lambda c: (-c.score, c.place.order))
+    return by_score(raised, lambda c: c.score, lambda c: c.place.order)

@@ -38,24 +38,34 @@ class QueryPairs:
     def __init__(self, terms: Sequence[str], idf: Callable[[str], float]) -> None:
         """`terms` are those of the query that tell something, in order and with repetitions."""
         pairs = dict.fromkeys(frozenset(pair) for pair in pairwise(terms) if len(set(pair)) > 1)
-        self._weight_by_pair = {frozenset(map(term_key, pair)): sum(map(idf, pair)) for pair in pairs}
-        self._total = sum(self._weight_by_pair.values())
-        self._keys = np.unique(np.array([key for pair in self._weight_by_pair for key in pair], np.uint32))
+        self._keys = np.unique(np.array([term_key(term) for pair in pairs for term in pair], np.uint32))
+        # (n_keys, n_keys): the weight of a pair, 0 for words that are no neighbours in the query.
+        self._weights = np.zeros((len(self._keys), len(self._keys)))
+        for pair in pairs:
+            one, other = np.searchsorted(self._keys, [term_key(term) for term in pair])
+            self._weights[one, other] = self._weights[other, one] = sum(map(idf, pair))
+        self._total = float(np.triu(self._weights).sum())
 
     def shares(self, texts: Sequence[TermKeys]) -> list[float]:
         """Return for each text the share of the query's pairs, 0 to 1 by idf, whose words stand together in it."""
         if self._total <= 0 or not texts:
             return [0.0] * len(texts)
-        # One look at all texts at once; texts are set apart by more than the distance that counts.
-        lengths = [len(keys) for keys in texts]
         keys = np.concatenate(texts)
         (at,) = np.nonzero(np.isin(keys, self._keys))
-        text_of = np.repeat(np.arange(len(texts)), lengths)[at].tolist()
-        found: list[set[frozenset[int]]] = [set() for _ in texts]
-        places, values = at.tolist(), keys[at].tolist()
-        for i, place in enumerate(places):
-            for j in range(i + 1, len(places)):
-                if places[j] - place > _MAX_DISTANCE_TERMS or text_of[j] != text_of[i]:
-                    break
-                found[text_of[i]].add(frozenset((values[i], values[j])))
-        return [sum(self._weight_by_pair.get(pair, 0.0) for pair in pairs) / self._total for pairs in found]
+        text_of = np.repeat(np.arange(len(texts)), [len(text) for text in texts])[at]
+        word_of = np.searchsorted(self._keys, keys[at])
+        word_count = len(self._keys)
+        together = []
+        # Of the words that count, those that are so near are among the next few.
+        for step in range(1, min(_MAX_DISTANCE_TERMS, len(at) - 1) + 1):
+            near = (at[step:] - at[:-step] <= _MAX_DISTANCE_TERMS) & (text_of[step:] == text_of[:-step])
+            first, second = word_of[:-step][near], word_of[step:][near]
+            pair = np.minimum(first, second) * word_count + np.maximum(first, second)
+            together.append(text_of[step:][near] * word_count**2 + pair)
+        if not together:
+            return [0.0] * len(texts)
+        distinct = np.unique(np.concatenate(together))
+        text, pair = np.divmod(distinct, word_count**2)
+        weights = self._weights.reshape(-1)[pair]
+        shares: list[float] = (np.bincount(text, weights, minlength=len(texts)) / self._total).tolist()
+        return shares

@@ -17,7 +17,8 @@ from retrieval_server.engine.candidates import (
     Question,
 )
 from retrieval_server.engine.filters import allowed_chunks
-from retrieval_server.engine.lexical import LexicalQuery, LexicalView, index_terms, lexical_query
+from retrieval_server.engine.held_terms import HeldTerms
+from retrieval_server.engine.lexical import LexicalQuery, LexicalView, lexical_query
 from retrieval_server.engine.profiles import ranking_of
 from retrieval_server.engine.selection import Chosen, FileCaps, Side, choose
 from retrieval_server.model import (
@@ -44,15 +45,15 @@ def retrieve(request: RetrieveQuery, view: IndexView, encode: Encode | None) -> 
     search = CandidateSearch(view, encode, constants, subsets)
     question = Question(lexical_query(request.query), view.synonyms.expanded(request.query), request.query)
     first, chosen, second_hop = _chosen(request, question, search)
-    terms = [_terms(one) for one in (chosen if request.explain else chosen[:_JUDGED_PASSAGE_COUNT])]
+    held = HeldTerms(chosen if request.explain else chosen[:_JUDGED_PASSAGE_COUNT], view)
     weights = _term_weights(question.lexical, view.lexical)
     score = answerability(
-        idf_coverage(weights, terms[:_JUDGED_PASSAGE_COUNT]),
+        idf_coverage(weights, (held.of(one, weights) for one in chosen[:_JUDGED_PASSAGE_COUNT])),
         first.best_cosine,
         unknown_share(weights, (term for term in weights if not view.lexical.chunk_count_of(term))),
     )
     return RetrieveResult(
-        passages=(tuple(map(_explained, chosen, terms)) if request.explain else tuple(_scored(one) for one in chosen)),
+        passages=tuple(_explained(one, held) if request.explain else _scored(one) for one in chosen),
         index_generation=view.generation,
         vector_epoch=view.vector_epoch,
         dense_coverage=view.dense_coverage,
@@ -116,18 +117,13 @@ def _term_weights(query: LexicalQuery, lexical: LexicalView) -> dict[str, float]
     return {term: 1 + lexical.idf(term) for term, weight in query.weight_by_term.items() if weight == heaviest}
 
 
-def _terms(one: Chosen) -> frozenset[str]:
-    path = one.candidate.place.document.relative_path
-    return frozenset(index_terms(path, one.passage.breadcrumbs, (), one.passage.text).split())
-
-
 def _scored(one: Chosen) -> Passage:
     candidate = one.candidate
     parts = one.side.found.fused.parts(candidate.chunk_id)
     return replace(one.passage, score=candidate.score, list_scores=parts, hop=one.side.hop)
 
 
-def _explained(one: Chosen, terms: frozenset[str]) -> Passage:
+def _explained(one: Chosen, held: HeldTerms) -> Passage:
     question = one.side.found.question
     asked = {BM25: question.lexical, BM25_EXPANDED: question.expanded}
 
@@ -135,6 +131,7 @@ def _explained(one: Chosen, terms: frozenset[str]) -> Passage:
         query = asked.get(part.list_name)
         if query is None or part.rank == 0:
             return part
+        terms = held.of(one, query.weight_by_term)
         return part._replace(matched_terms=tuple(term for term in query.weight_by_term if term in terms))
 
     scored = _scored(one)

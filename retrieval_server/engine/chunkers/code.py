@@ -110,11 +110,12 @@ class _Walk:
             else:
                 if held is None:
                     held = self._to_char[member.start_byte]
+                    head_end = min(head_end, self._line_start(member))
                     if len(self.cuts) == first_cut and self._stands_alone(head_end - start):
                         self.cuts.append(_Cut(head_end, scope))
                 following = members[index + 1] if index + 1 < len(members) else None
                 if not self._waits(member, following, end - held):
-                    self._statement(member, held, scope, depth)
+                    self._statement(member, held, scope, depth, first_cut)
                     held = None
             previous = member
 
@@ -137,49 +138,64 @@ class _Walk:
             return False
         return following.start_point.row == _last_row(member) and not self._is_structural(member)
 
-    def _is_structural(self, node: Node) -> bool:
-        syntax = self._syntax
-        return any(node.type in table for table in (syntax.definitions, syntax.transparent, syntax.wrappers))
+    def _is_structural(self, statement: Node) -> bool:
+        node = self._unwrapped(statement)
+        return node is not statement or node.type in self._syntax.transparent or bool(self._names(node))
 
-    def _statement(self, statement: Node, start: int, scope: _Scope, depth: int) -> None:
-        """Cut behind `statement`, or at its members; `start` is where the comments that belong to it begin."""
+    def _statement(self, statement: Node, start: int, scope: _Scope, depth: int, first_cut: int) -> None:
+        """Cut behind `statement`, or at its members; `start` is where the comments that belong to it begin.
+
+        `first_cut` is the index of the first cut in its block.
+        """
         end = self._to_char[statement.end_byte]
         node = self._unwrapped(statement)
-        naming = self._syntax.definitions.get(node.type)
-        names = naming(node) if naming else ()
+        names = self._names(node)
         fits = end - start <= self._max_chunk_chars
         if depth < _MAX_DEPTH:
             through = self._syntax.transparent.get(node.type)
             into = self._syntax.containers.get(node.type) if not fits else None
             body = through(node) if through else into(node) if into else None
             if body is not None:
+                if node.is_error:
+                    self.broken_chars += end - start
                 inner = scope.through(names) if through else scope.inside(names)
-                self._members(body, start, end, inner, depth)
+                self._members(body, start, end, inner, depth + 1, first_cut)
                 return
         if statement.has_error:
             self.broken_chars += end - start
-        if fits or not names:
+        above = self.cuts[-1] if len(self.cuts) > first_cut else None
+        if names and not fits:
+            self._large(statement, start, end, scope.inside(names))
+        elif above and not names and above.scope != scope and end - start <= self._syntax.lone_chars:
+            above.end = end
+        else:
             self.cuts.append(_Cut(end, scope, names))
-            return
-        inside = scope.inside(names)
-        line_start = self._to_char[statement.start_byte - statement.start_point.column]
-        own_chars = end - line_start
-        if own_chars <= self._max_chunk_chars and self._stands_alone(min(own_chars, line_start - start)):
-            self.cuts.append(_Cut(line_start, inside))
-        self.cuts.append(_Cut(end, inside))
 
-    def _members(self, body: Node, start: int, end: int, scope: _Scope, depth: int) -> None:
-        if body.is_error:
-            self.broken_chars += end - start
-        first_cut = len(self.cuts)
-        self.block(body, start, scope, depth + 1)
-        if len(self.cuts) > first_cut:
+    def _members(self, body: Node, start: int, end: int, scope: _Scope, depth: int, first_cut: int) -> None:
+        """Cut at the members of `body`, and let what closes it stay with the last; if it is empty, with what is above."""
+        before = len(self.cuts)
+        self.block(body, start, scope, depth)
+        if len(self.cuts) > (before if scope.breadcrumbs else first_cut):
             self.cuts[-1].end = end
         else:
             self.cuts.append(_Cut(end, scope))
 
+    def _large(self, statement: Node, start: int, end: int, scope: _Scope) -> None:
+        line_start = self._line_start(statement)
+        own_chars = end - line_start
+        if own_chars <= self._max_chunk_chars and self._stands_alone(min(own_chars, line_start - start)):
+            self.cuts.append(_Cut(line_start, scope))
+        self.cuts.append(_Cut(end, scope))
+
     def _stands_alone(self, char_count: int) -> bool:
         return char_count >= self._max_chunk_chars * _OWN_HEAD_SHARE
+
+    def _line_start(self, node: Node) -> int:
+        return self._to_char[node.start_byte - node.start_point.column]
+
+    def _names(self, node: Node) -> Names:
+        naming = self._syntax.definitions.get(node.type)
+        return naming(node) if naming else ()
 
     def _unwrapped(self, statement: Node) -> Node:
         node = statement

@@ -26,6 +26,8 @@ class Syntax:
         wrappers: Node types around a definition, such as decorators and templates → the definition.
         comments: Comment node types; one that ends on the line above a statement belongs to it.
         leading: Other node types that belong to the statement after them, such as attributes.
+        lone_chars: What defines nothing and is not longer is no passage by itself, such as `export default Name;`: it
+            stays with the definition above it, even one with breadcrumbs of its own.
     """
 
     grammars: tuple[Language, ...]
@@ -35,6 +37,7 @@ class Syntax:
     wrappers: Mapping[str, NodeOf] = field(default_factory=dict)
     comments: frozenset[str] = frozenset()
     leading: frozenset[str] = frozenset()
+    lone_chars: int = 80
 
 
 def child(name: str) -> NodeOf:

@@ -1,0 +1,28 @@
+"""Which terms of a query the passages hold that are returned."""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from retrieval_server.engine.analyser import analyse_terms
+from retrieval_server.engine.candidates import IndexView
+from retrieval_server.engine.proximity import term_key
+from retrieval_server.engine.selection import Chosen
+
+
+class HeldTerms:
+    """The terms of some passages: of their texts, their paths and what encloses them."""
+
+    def __init__(self, passages: Sequence[Chosen], view: IndexView) -> None:
+        keys = view.term_keys([one.candidate.chunk_id for one in passages])
+        self._keys = {chunk_id: frozenset(some.tolist()) for chunk_id, some in keys.items()}
+
+    def of(self, one: Chosen, asked: Iterable[str]) -> frozenset[str]:
+        """Return those of the `asked` terms that one of the passages holds."""
+        keys = self._keys[one.candidate.chunk_id]
+        around = _terms_around(one.candidate.place.document.relative_path, one.passage.breadcrumbs)
+        return frozenset(term for term in asked if term in around or term_key(term) in keys)
+
+
+@lru_cache(maxsize=10_000)
+def _terms_around(relative_path: str, breadcrumbs: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(analyse_terms(" ".join((relative_path, *breadcrumbs))))
