@@ -23,7 +23,6 @@ MEASUREMENTS: tuple[tuple[str, Callable[[Stage], list[Figure]]], ...] = (
     ("indexing", indexing.measure),
     ("questions", questions.measure),
     ("memory", server_process.measure_memory),
-    # The restart also empties what the server remembers of queries.
     ("server start", server_process.measure_start),
     ("latency", latency.idle),
     ("answers", answers.measure),

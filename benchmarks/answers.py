@@ -30,7 +30,12 @@ def measure(stage: Stage) -> list[Figure]:
 
 def _stream(channel: grpc.Channel, question: str) -> Iterator[answer_service_pb2.AnswerEvent]:
     options = answer_service_pb2.AnswerOptions(
-        fallback=answer_pb2.ANSWER_FALLBACK_NONE, answer_anyway=True, max_completion_tokens=256, generate_anew=True
+        fallback=answer_pb2.ANSWER_FALLBACK_NONE,
+        answer_anyway=True,
+        max_completion_tokens=256,
+        generate_anew=True,
+        # Whole passages: prompts that are cut to the lines that answer would flatter the figure.
+        packing=answer_pb2.PackingOptions(focus_chars=0),
     )
     retrieve = retrieval_service_pb2.RetrieveRequest(query=question, k=5)
     stub = answer_service_pb2_grpc.AnswerServiceStub(channel)

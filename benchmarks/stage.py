@@ -62,5 +62,6 @@ def make_stage(home: Path, corpora_dir: Path) -> Stage:
         asked += json.loads(path.read_text(encoding="utf-8"))["rag_questions"]
     (home / "questions.json").write_text(json.dumps({"rag_questions": asked}), encoding="utf-8")
     valkey = Valkey(home / "valkey")
-    server = Server(home / "server", redis_url=valkey.url)
+    # What is asked again has to be worked out again, or it would not be measured.
+    server = Server(home / "server", redis_url=valkey.url, GROUNDWIRE_REMEMBER_QUERIES="false")
     return Stage(home, tuple(question["question"] for question in asked), valkey, server)

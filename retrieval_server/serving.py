@@ -68,7 +68,7 @@ async def serve(settings: ServerSettings) -> None:
         cache_ttl_s=settings.answer_cache_ttl_s,
         near_questions=_near_questions(settings, encoder),
     )
-    searching = Searching(catalog, encoder)
+    searching = Searching(catalog, encoder, remembers=settings.remember_queries)
     answering = Answering(searching.retrieve, queue, settings)
     server = ApiServer(
         settings,

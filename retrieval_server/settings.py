@@ -30,6 +30,9 @@ class ServerSettings(BaseSettings):
     encoder: Literal["minilm", "hashing"] = Field(
         default="minilm", description="hashing: hashed counts of terms, for which no model file is needed"
     )
+    remember_queries: bool = Field(
+        default=True, description="keep the vectors of queries, and their results until the collection changes"
+    )
     encoder_threads: int | None = Field(default=None, ge=1, description="default: the cores this process may use")
     max_message_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024, le=2**31 - 1)
     max_query_bytes: int = Field(default=8192, ge=16)

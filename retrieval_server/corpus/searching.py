@@ -17,10 +17,12 @@ _MAX_KNOWN_QUERIES = 1024
 class Searching:
     """Runs queries on as many threads as there are cores; more would only wait for each other."""
 
-    def __init__(self, catalog: Catalog, encoder: Encoder | None) -> None:
+    def __init__(self, catalog: Catalog, encoder: Encoder | None, *, remembers: bool) -> None:
         self._catalog = catalog
+        self._remembers = remembers
         # A vector depends on its text alone, and callers repeat themselves: with another k, in an answer, in a retry.
-        self._query_vector = lru_cache(_MAX_KNOWN_QUERIES)(encoder.encode_query) if encoder else None
+        known_count = _MAX_KNOWN_QUERIES if remembers else 0
+        self._query_vector = lru_cache(known_count)(encoder.encode_query) if encoder else None
         self._threads = ThreadPoolExecutor(usable_core_count(), thread_name_prefix="search")
 
     async def retrieve(self, query: RetrieveQuery) -> RetrieveResult:
@@ -34,4 +36,6 @@ class Searching:
 
     def _run(self, opened: OpenCollection, query: RetrieveQuery) -> RetrieveResult:
         with opened.view() as view:
+            if not self._remembers:
+                return retrieve(query, view, self._query_vector)
             return view.results.get(query, lambda: retrieve(query, view, self._query_vector))

@@ -46,6 +46,8 @@ def query_kind(query: str, is_defined: Callable[[str], bool]) -> QueryKind:
     if len(tokens) == 1 and not asks and _LETTER.search(tokens[0]):
         if identifier or _is_defined(tokens[0], is_defined):
             return QueryKind(Profile.SYMBOL, f"the name {tokens[0]} alone", tokens[0])
+        if not tokens[0].isalpha():
+            return QueryKind(Profile.PRECISE, "one word that is not written like one", tokens[0])
         return QueryKind(Profile.EXPLORE, "one word that nothing here is named by", "")
     if identifier and not asks and len(tokens) <= _MAX_SYMBOL_TOKENS:
         return QueryKind(Profile.SYMBOL, f"little but the name {identifier}", identifier)

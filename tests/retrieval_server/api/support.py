@@ -43,7 +43,7 @@ async def running_server(
     encoder = WordHashEncoder()
     catalog = Catalog(data_dir, encoder)
     await catalog.open_all()
-    searching = Searching(catalog, encoder)
+    searching = Searching(catalog, encoder, remembers=True)
     server = ApiServer(
         config,
         wrap_retrieval(RetrievalServicer(searching, config)),

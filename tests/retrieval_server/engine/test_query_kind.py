@@ -34,6 +34,8 @@ FACTS = [
     "How many retries are made before a job is given up?",
     "the worker logs a warning and then the socket is closed by the peer and after some time nothing is read any more",
     "what is this",
+    "zqxwvk2",
+    "8f3a91c07de4",
 ]
 DEFINED = {"blockpool", "scheduler", "release"}
 
