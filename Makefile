@@ -84,6 +84,10 @@ bench: models ## measure every figure that the project promises: one table, one 
 bench-scale: models ## what a collection costs at 10,000, 100,000 and 1,000,000 chunks (a quarter of an hour, 8 GB of disk)
 	$(BIN)/python -m benchmarks.scale
 
+.PHONY: ablation
+ablation: models ## what each part of ranking is worth: recall and nDCG with one off at a time; INDEX_DIR=… keeps the indexes
+	$(BIN)/python -m benchmarks.ablation $(if $(INDEX_DIR),--data-dir "$(INDEX_DIR)")
+
 .PHONY: up
 up: models ## run Valkey, server and worker on this machine until Ctrl-C
 	@exec $(BIN)/python -m deploy.one_machine

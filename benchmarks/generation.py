@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from benchmarks.cancelling import freed_after_cancel_s
 from benchmarks.figure import Figure
-from benchmarks.stage import Stage
+from benchmarks.stage import CannotMeasureError, Stage
 from generation_worker.engine.llama_engine import LlamaEngine
 from generation_worker.engine.protocol import GenerationDone, TextPiece
 from groundwire.cpu import usable_core_count
@@ -42,7 +42,22 @@ def measure(stage: Stage) -> list[Figure]:
         for number, question in enumerate(stage.questions[:PROMPT_COUNT])
     ]
     long_job = _job("What is it about?", "\n".join(texts), max_prompt_tokens=LONG_PROMPT_TOKENS)
-    figures = [*_throughput(engine, jobs[:SLOT_COUNT]), _differing(engine, jobs), _first_token(engine, long_job)]
+    together: list[str] = []
+    token_counts: list[int] = []
+    for begin in range(0, len(jobs), SLOT_COUNT):
+        texts_of_some, counts_of_some = _run(engine, jobs[begin : begin + SLOT_COUNT])
+        together += texts_of_some
+        token_counts += counts_of_some
+    alone = [_run(engine, [job])[0][0] for job in jobs]
+    differing_count = sum(one != other for one, other in zip(together, alone, strict=True))
+    full = [job for job, count in zip(jobs, token_counts, strict=True) if count == ANSWER_TOKENS][:SLOT_COUNT]
+    if len(full) < SLOT_COUNT:
+        raise CannotMeasureError(f"only {len(full)} of {len(jobs)} answers have {ANSWER_TOKENS} tokens")
+    figures = [
+        Figure("answers that differ, 16 at once / 1", "", differing_count, len(jobs) * 0.05, note=f"of {len(jobs)}"),
+        *_throughput(engine, full),
+        _first_token(engine, long_job),
+    ]
     freed_s = asyncio.run(freed_after_cancel_s(stage, engine, long_job))
     note = "the median; from the call to the slot"
     return [
@@ -61,9 +76,9 @@ def _job(question: str, text: str, max_prompt_tokens: int = 0) -> job_pb2.Genera
     )
 
 
-def _run(engine: LlamaEngine, jobs: Sequence[job_pb2.GenerationJob]) -> tuple[list[str], int]:
-    """Run all jobs at once; their texts and the tokens written."""
-    texts, token_count = [""] * len(jobs), 0
+def _run(engine: LlamaEngine, jobs: Sequence[job_pb2.GenerationJob]) -> tuple[list[str], list[int]]:
+    """Run all jobs at once; the text and the count of tokens of each."""
+    texts, token_counts = [""] * len(jobs), [0] * len(jobs)
     for key, job in enumerate(jobs):
         engine.start(key, job)
     while not engine.is_idle:
@@ -71,14 +86,15 @@ def _run(engine: LlamaEngine, jobs: Sequence[job_pb2.GenerationJob]) -> tuple[li
             if isinstance(step, TextPiece):
                 texts[key] += step.text
             if isinstance(step, GenerationDone):
-                token_count += step.completion_tokens
-    return texts, token_count
+                token_counts[key] = step.completion_tokens
+    return texts, token_counts
 
 
 def _throughput(engine: LlamaEngine, jobs: Sequence[job_pb2.GenerationJob]) -> list[Figure]:
     """Tokens written in a second, 8 and 16 answers at once beside one at a time, in turns.
 
-    Each prompt is still in its slot from the round before, so that almost nothing but writing is measured.
+    Each prompt is still in its slot from the round before, so that almost nothing but writing is measured, and all
+    answers are equally long, so that no slot is empty.
     """
     rates: dict[int, list[float]] = {1: [], 8: [], 16: []}
     _run(engine, jobs)
@@ -86,7 +102,7 @@ def _throughput(engine: LlamaEngine, jobs: Sequence[job_pb2.GenerationJob]) -> l
         for at_once, samples in rates.items():
             token_count, started_s = 0, time.perf_counter()
             for begin in range(0, len(jobs), at_once):
-                token_count += _run(engine, jobs[begin : begin + at_once])[1]
+                token_count += sum(_run(engine, jobs[begin : begin + at_once])[1])
             samples.append(token_count / (time.perf_counter() - started_s))
     single = statistics.median(rates[1])
     figures = [Figure("tokens written, one answer at a time", "/s", single, samples=tuple(rates[1]))]
@@ -105,16 +121,6 @@ def _throughput(engine: LlamaEngine, jobs: Sequence[job_pb2.GenerationJob]) -> l
             )
         )
     return figures
-
-
-def _differing(engine: LlamaEngine, jobs: Sequence[job_pb2.GenerationJob]) -> Figure:
-    """Greedy answers that are not the same text when others are written beside them."""
-    together: list[str] = []
-    for begin in range(0, len(jobs), SLOT_COUNT):
-        together += _run(engine, jobs[begin : begin + SLOT_COUNT])[0]
-    alone = [_run(engine, [job])[0][0] for job in jobs]
-    count = sum(one != other for one, other in zip(together, alone, strict=True))
-    return Figure("answers that differ, 16 at once / 1", "", count, len(jobs) * 0.05, note=f"of {len(jobs)}")
 
 
 def _first_token(engine: LlamaEngine, long_job: job_pb2.GenerationJob) -> Figure:

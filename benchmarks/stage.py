@@ -38,8 +38,8 @@ class Stage:
         return Worker(self.home / name, redis_url=self.valkey.url, **settings)
 
 
-def make_stage(home: Path, corpora_dir: Path) -> Stage:
-    """Fetch the corpus once into `corpora_dir`, copy it, write all public questions as one set; nothing is started."""
+def fetch_vllm(corpora_dir: Path) -> None:
+    """Fetch the corpus once, so that it lies at TREE below `corpora_dir`. Raises CannotMeasureError."""
     fetch = SHARED_DIR / "corpora" / "fetch_vllm.py"
     if not fetch.is_file():
         raise CannotMeasureError(
@@ -56,6 +56,11 @@ def make_stage(home: Path, corpora_dir: Path) -> Stage:
     )
     if fetched.returncode != 0:
         raise CannotMeasureError(f"the source tree could not be fetched: {fetched.stderr.strip()[-300:]}")
+
+
+def make_stage(home: Path, corpora_dir: Path) -> Stage:
+    """Fetch the corpus once into `corpora_dir`, copy it, write all public questions as one set; nothing is started."""
+    fetch_vllm(corpora_dir)
     shutil.copytree(corpora_dir / TREE, home / TREE, symlinks=True)
     asked = []
     for path in sorted((SHARED_DIR / "datasets" / "vllm-0.10.1" / "UnansweredQuestions").glob("*.json")):

@@ -23,9 +23,11 @@ _WORDS_PER_CHUNK = 60
 _STOP_SHARE = 0.4
 _MEAN_DOCUMENT_CHUNKS = 10
 _CHUNKS_PER_COMMIT = 5000
-_COMMON_DIMENSIONS = 64
-# Cosines follow: about 0.3 within a topic, 0.6 within a document; the rest is each chunk's own.
-_TOPIC_SHARE, _DOCUMENT_SHARE, _OWN_SHARE = 0.3, 0.3, 0.4
+# As MiniLM's vectors of a source tree: cosines of 0.3 between any two, 0.5 within a topic, 0.7 within a document; the
+# rest is each chunk's own. Variances fall so that they count for about 60 equal dimensions.
+_COMMON_SHARE, _TOPIC_SHARE, _DOCUMENT_SHARE, _OWN_SHARE = 0.3, 0.2, 0.2, 0.3
+_SPECTRUM_OFFSET = 3
+_QUERY_COSINE = 0.75
 _CONSONANTS, _VOWELS = "bdfgklmnprstvz", "aeiou"
 _NAME = re.compile(r"topic(\d+)_doc(\d+)_part(\d+)")
 _LIMITS = ParseLimits(max_file_bytes=4 * 1024 * 1024, max_line_chars=100_000, max_chunk_chars=2000)
@@ -98,7 +100,10 @@ class SyntheticEncoder:
     def __init__(self, fingerprint: str) -> None:
         self.fingerprint = fingerprint
         random = np.random.default_rng(0)
-        self._common = random.standard_normal((_COMMON_DIMENSIONS, DIMENSION)).astype(np.float32)
+        rotation = np.linalg.qr(random.standard_normal((DIMENSION, DIMENSION)))[0]
+        deviations = (np.arange(DIMENSION) + _SPECTRUM_OFFSET) ** -0.5
+        self._spread = (deviations[:, np.newaxis] * rotation).astype(np.float32)
+        self._common = self._direction(1, 0)
         self._topics = np.stack([self._direction(0, topic) for topic in range(_TOPIC_COUNT)])
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
@@ -118,9 +123,9 @@ class SyntheticEncoder:
         return [len(text.split()) for text in texts]
 
     def near(self, vectors: NDArray[np.float32], seed: int) -> NDArray[np.float32]:
-        """Return what might be asked to find each of (n, 384) vectors: about 0.7 from each."""
-        noise = np.stack([self._direction(seed, row) for row in range(len(vectors))])
-        mixed = vectors * np.float32(0.7) + noise * np.float32(0.7)
+        """Return what might be asked to find each of (n, 384) vectors."""
+        others = np.stack([self._direction(seed, row) for row in range(len(vectors))])
+        mixed = vectors * np.float32(_QUERY_COSINE) + others * np.float32((1 - _QUERY_COSINE**2) ** 0.5)
         unit: NDArray[np.float32] = (mixed / np.linalg.norm(mixed, axis=1, keepdims=True)).astype(np.float32)
         return unit
 
@@ -130,7 +135,8 @@ class SyntheticEncoder:
             return self._direction(1, len(text))
         topic, document, part = map(int, found.groups())
         vector = (
-            self._topics[topic] * np.float32(_TOPIC_SHARE**0.5)
+            self._common * np.float32(_COMMON_SHARE**0.5)
+            + self._topics[topic] * np.float32(_TOPIC_SHARE**0.5)
             + self._direction(2, document) * np.float32(_DOCUMENT_SHARE**0.5)
             + self._direction(3 + document, part) * np.float32(_OWN_SHARE**0.5)
         )
@@ -138,9 +144,7 @@ class SyntheticEncoder:
         return unit
 
     def _direction(self, *seed: int) -> NDArray[np.float32]:
-        """Return a unit vector, most of it within the few dimensions in which texts differ most."""
-        random = np.random.default_rng(seed)
-        within = random.standard_normal(_COMMON_DIMENSIONS, np.float32) @ self._common
-        vector = within / np.linalg.norm(within) + random.standard_normal(DIMENSION, np.float32) / 30
+        """Return a unit vector that varies as texts do: much in few dimensions."""
+        vector = np.random.default_rng(seed).standard_normal(DIMENSION, np.float32) @ self._spread
         unit: NDArray[np.float32] = (vector / np.linalg.norm(vector)).astype(np.float32)
         return unit

@@ -13,6 +13,8 @@ Names are loaded when they are first used, so that the command line can show its
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from client._names import MODULE_OF_NAME
+
 if TYPE_CHECKING:
     from client._aio import AsyncClient
     from client._answer_types import (
@@ -63,6 +65,16 @@ if TYPE_CHECKING:
         Unset,
         WrittenDocument,
     )
+    from client._evaluation_types import (
+        EvaluationProgress,
+        LabelledQuestion,
+        LabelledSpan,
+        RankingMeasures,
+        RecallAtCutoff,
+        RetrievalReport,
+        TunedFusion,
+        TuningReport,
+    )
     from client._filter_types import MetadataCondition, PassageFilter
     from client._health import Health
     from client._passage_types import (
@@ -95,101 +107,6 @@ if TYPE_CHECKING:
         ServerFault,
         Unavailable,
     )
-
-_NAMES_OF_MODULE = {
-    "client._aio": ("AsyncClient",),
-    "client._answer_types": (
-        "AnswerDelta",
-        "AnswerEvent",
-        "AnswerFallback",
-        "AnswerFinished",
-        "AnswerMode",
-        "AnswerOptions",
-        "AnswerOutcome",
-        "AnswerPriority",
-        "AnswerRestarted",
-        "AnswerResult",
-        "AnswerRetrieved",
-        "AnswerState",
-        "Citation",
-        "ConversationTurn",
-        "DisconnectPolicy",
-        "DroppedPassage",
-        "GeneratorInfo",
-        "PackedPassage",
-        "PackingOptions",
-        "PackingOrder",
-        "PassageDropReason",
-        "SentenceSupport",
-    ),
-    "client._channel": ("Timeouts",),
-    "client._corpus_types": (
-        "UNSET",
-        "Collection",
-        "CollectionState",
-        "CorpusStats",
-        "DeletedDocument",
-        "DeletedDocuments",
-        "Document",
-        "DocumentKey",
-        "MetadataValue",
-        "RebuildProgress",
-        "ServerSettings",
-        "Similarity",
-        "Snapshot",
-        "SourceStats",
-        "SyncFileOutcome",
-        "SyncPhase",
-        "SyncProgress",
-        "SyncSummary",
-        "SyncedFile",
-        "Unset",
-        "WrittenDocument",
-    ),
-    "client._filter_types": (
-        "MetadataCondition",
-        "PassageFilter",
-    ),
-    "client._health": ("Health",),
-    "client._passage_types": (
-        "AnswerSkippedReason",
-        "ContentKind",
-        "FusionOverrides",
-        "ListScore",
-        "Passage",
-        "Prior",
-        "RetrievalProfile",
-        "RetrieveOutcome",
-        "RetrieveResult",
-        "SecondHop",
-        "SpanKind",
-    ),
-    "client._queue_types": (
-        "DeadLetter",
-        "QueueStats",
-        "Worker",
-    ),
-    "client._sync": (
-        "Client",
-        "Stream",
-    ),
-    "client._synonym_calls": ("SynonymGroup",),
-    "client.errors": (
-        "Cancelled",
-        "ClientError",
-        "Conflict",
-        "DeadlineExceeded",
-        "FailedPrecondition",
-        "FieldViolation",
-        "InvalidRequest",
-        "NotFound",
-        "NotServed",
-        "Overloaded",
-        "ServerFault",
-        "Unavailable",
-    ),
-}
-_MODULE_OF_NAME = {name: module for module, names in _NAMES_OF_MODULE.items() for name in names}
 
 __all__ = [
     "UNSET",
@@ -225,12 +142,15 @@ __all__ = [
     "Document",
     "DocumentKey",
     "DroppedPassage",
+    "EvaluationProgress",
     "FailedPrecondition",
     "FieldViolation",
     "FusionOverrides",
     "GeneratorInfo",
     "Health",
     "InvalidRequest",
+    "LabelledQuestion",
+    "LabelledSpan",
     "ListScore",
     "MetadataCondition",
     "MetadataValue",
@@ -245,8 +165,11 @@ __all__ = [
     "PassageFilter",
     "Prior",
     "QueueStats",
+    "RankingMeasures",
     "RebuildProgress",
+    "RecallAtCutoff",
     "RetrievalProfile",
+    "RetrievalReport",
     "RetrieveOutcome",
     "RetrieveResult",
     "SecondHop",
@@ -265,6 +188,8 @@ __all__ = [
     "SyncedFile",
     "SynonymGroup",
     "Timeouts",
+    "TunedFusion",
+    "TuningReport",
     "Unavailable",
     "Unset",
     "Worker",
@@ -274,7 +199,7 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Load a public name on first use."""
-    module = _MODULE_OF_NAME.get(name)
+    module = MODULE_OF_NAME.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found: object = getattr(import_module(module), name)

@@ -12,6 +12,7 @@ from client._answer_stream import DEADLINE_GRACE_S, MAX_ANSWER_S, follow_answer
 from client._batch import MAX_WINDOW_COUNT, make_items, run_batch
 from client._channel import DEFAULT_COLLECTION, DEFAULT_SERVER, Timeouts
 from client._corpus_calls import CorpusCalls
+from client._evaluation_calls import EvaluationCalls
 from client._filter_types import PassageFilter
 from client._health import Health, check_health
 from client._queue_calls import QueueCalls
@@ -33,7 +34,7 @@ _NO_OPTIONS = answers.AnswerOptions()
 _MAX_ANSWER_WINDOW_COUNT = 256
 
 
-class AsyncClient(CorpusCalls, UpkeepCalls, QueueCalls, SynonymCalls):
+class AsyncClient(CorpusCalls, UpkeepCalls, QueueCalls, SynonymCalls, EvaluationCalls):
     """A groundwire server at HOST:PORT, for use within one event loop.
 
     Every method raises a `ClientError`. The connection is made by the first call; `close()`, or leaving the `async

@@ -62,6 +62,7 @@ def passage(pb: passage_pb2.Passage) -> passages.Passage:
         ),
         priors=tuple(passages.Prior(one.name, one.factor) for one in pb.priors),
         hop=pb.hop,
+        origin_text=pb.origin_text,
     )
 
 

@@ -67,7 +67,10 @@ class Prior:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A span of a document: offsets are code points, `end_char` exclusive; lines are from 1, `end_line` inclusive."""
+    """A span of a document: offsets are code points, `end_char` exclusive; lines are from 1, `end_line` inclusive.
+
+    A derived text was made of what stands at the span, which is `origin_text` then, and empty otherwise.
+    """
 
     passage_id: str
     document_id: str
@@ -86,17 +89,22 @@ class Passage:
     priors: tuple[Prior, ...]
     hop: int
     """The hop that found it, 1 or 2; score and list_scores are of that hop's query."""
+    origin_text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FusionOverrides:
-    """Constants of rank fusion for one request; None keeps the collection's."""
+    """Constants of ranking for one request; None keeps the collection's, or the profile's."""
 
     lexical_weight: float | None = None
     dense_weight: float | None = None
     rank_constant: int | None = None
     pool_count: int | None = None
     expanded_weight: float | None = None
+    margin_weight: float | None = None
+    proximity_weight: float | None = None
+    path_weight: float | None = None
+    definition_weight: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

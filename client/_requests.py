@@ -65,6 +65,10 @@ def retrieve_request(
                     rank_constant=fusion.rank_constant,
                     pool_count=fusion.pool_count,
                     expanded_weight=fusion.expanded_weight,
+                    margin_weight=fusion.margin_weight,
+                    proximity_weight=fusion.proximity_weight,
+                    path_weight=fusion.path_weight,
+                    definition_weight=fusion.definition_weight,
                 )
             )
     return request

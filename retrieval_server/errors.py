@@ -15,6 +15,8 @@ GroundwireError
 The api layer maps each to one gRPC status; nothing below that layer knows gRPC.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from groundwire.v1 import error_pb2
@@ -62,6 +64,19 @@ class InvalidRequest(GroundwireError):
     ) -> None:
         super().__init__(reason, "; ".join(f"{e.field}: {e.description}" for e in field_errors), metadata=metadata)
         self.field_errors = field_errors
+
+
+@contextmanager
+def fields_under(field_prefix: str) -> Iterator[None]:
+    """Put a prefix before the fields that the work itself refuses: it does not know where its request stood."""
+    try:
+        yield
+    except InvalidRequest as error:
+        raise InvalidRequest(
+            *(FieldError(f"{field_prefix}{one.field}", one.description) for one in error.field_errors),
+            reason=error.reason,
+            metadata=error.metadata,
+        ) from error
 
 
 class NotFound(GroundwireError):

@@ -60,7 +60,8 @@ class Prior:
 class Passage:
     """A span of a document: offsets are code points, `end_char` exclusive; lines are from 1, `end_line` inclusive.
 
-    The text is what stands at the span, unless it is derived: then it was made of that, and has no offsets of its own.
+    The text is what stands at the span, unless it is derived: then it was made of that, which is `origin_text`, and has
+    no offsets of its own, so that it can be neither cut nor joined.
     """
 
     passage_id: str
@@ -79,6 +80,7 @@ class Passage:
     priors: tuple[Prior, ...] = ()
     hop: int = 1
     is_derived: bool = False
+    origin_text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ def passage_to_pb(passage: Passage) -> passage_pb2.Passage:
         ],
         priors=[passage_pb2.Prior(name=prior.name, factor=prior.factor) for prior in passage.priors],
         hop=passage.hop,
+        origin_text=passage.origin_text,
     )
 
 
@@ -69,4 +70,5 @@ def passage_from_pb(message: passage_pb2.Passage) -> Passage:
         priors=tuple(Prior(prior.name, prior.factor) for prior in message.priors),
         is_derived=message.span_kind == passage_pb2.SPAN_KIND_DERIVED,
         hop=message.hop,
+        origin_text=message.origin_text,
     )

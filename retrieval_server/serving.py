@@ -12,11 +12,13 @@ from groundwire.queue.redis_url import parse_redis_url
 from retrieval_server.api.admin_servicer import AdminServicer
 from retrieval_server.api.answer_servicer import AnswerServicer
 from retrieval_server.api.corpus_servicer import CorpusServicer
+from retrieval_server.api.evaluation_servicer import EvaluationServicer
 from retrieval_server.api.retrieval_servicer import RetrievalServicer
 from retrieval_server.api.server import ApiServer
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.following import Following
 from retrieval_server.corpus.searching import Searching
+from retrieval_server.engine.cross_encoder import CrossEncoder
 from retrieval_server.engine.encoder import Encoder, MiniLmEncoder
 from retrieval_server.engine.hashing_encoder import HashingEncoder
 from retrieval_server.errors import GroundwireError
@@ -49,6 +51,7 @@ async def serve(settings: ServerSettings) -> None:
     parse_redis_url(settings.redis_url)  # refused before anything is loaded
     check_listen_address(settings.listen, allow_insecure=settings.allow_insecure_listen)
     encoder, encoder_label = _encoder(settings)
+    cross_encoder = _cross_encoder(settings)
     catalog = Catalog(settings.data_dir, encoder, is_read_only=settings.follow_dir is not None)
     try:
         await catalog.open_all()
@@ -68,7 +71,7 @@ async def serve(settings: ServerSettings) -> None:
         cache_ttl_s=settings.answer_cache_ttl_s,
         near_questions=_near_questions(settings, encoder),
     )
-    searching = Searching(catalog, encoder, remembers=settings.remember_queries)
+    searching = Searching(catalog, encoder, cross_encoder, remembers=settings.remember_queries)
     answering = Answering(searching.retrieve, queue, settings)
     server = ApiServer(
         settings,
@@ -76,6 +79,8 @@ async def serve(settings: ServerSettings) -> None:
         AnswerServicer(answering, settings),
         CorpusServicer(catalog, encoder_label, settings),
         AdminServicer(settings, queue),
+        # The stub's type asks for every method; those of later versions keep the default, see RpcInterceptor.
+        EvaluationServicer(catalog, searching, settings),  # type: ignore[abstract]
     )
     try:
         address = await server.start()
@@ -105,8 +110,9 @@ async def serve(settings: ServerSettings) -> None:
     await queue.close()
     searching.close()
     await catalog.close()
-    if encoder is not None:
-        encoder.close()
+    for model in (encoder, cross_encoder):
+        if model is not None:
+            model.close()
     _log.info("server stopped")
 
 
@@ -135,3 +141,9 @@ def _encoder(settings: ServerSettings) -> tuple[MiniLmEncoder | HashingEncoder |
     files = encoder_files(settings.models_dir)
     encoder = MiniLmEncoder(files, settings.encoder_threads or usable_core_count())
     return encoder, f"{files.name} {files.fingerprint[:12]}"
+
+
+def _cross_encoder(settings: ServerSettings) -> CrossEncoder | None:
+    if settings.cross_encoder is None:
+        return None
+    return CrossEncoder(settings.cross_encoder, settings.encoder_threads or usable_core_count())

@@ -30,6 +30,10 @@ class ServerSettings(BaseSettings):
     encoder: Literal["minilm", "hashing"] = Field(
         default="minilm", description="hashing: hashed counts of terms, for which no model file is needed"
     )
+    cross_encoder: Path | None = Field(
+        default=None,
+        description="an ONNX model, its tokenizer.json beside it, that orders the best candidates of each query anew",
+    )
     remember_queries: bool = Field(
         default=True, description="keep the vectors of queries, and their results until the collection changes"
     )

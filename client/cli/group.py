@@ -31,6 +31,7 @@ _MODULE_OF_COMMAND = {
     "stats": "collections",
     "rebuild": "rebuild",
     "synonyms": "synonyms",
+    "tune": "tune",
     "snapshot": "snapshot",
     "queue": "queue",
     "workers": "queue",

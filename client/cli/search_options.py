@@ -42,6 +42,10 @@ def fusion_options(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--lexical-weight", type=float, metavar="W", help="Weight of the BM25 list.")
     @click.option("--dense-weight", type=float, metavar="W", help="Weight of the vectors' list.")
     @click.option("--expanded-weight", type=float, metavar="W", help="Weight of the BM25 list with synonyms.")
+    @click.option("--margin-weight", type=float, metavar="W", help="What a BM25 score near the highest adds.")
+    @click.option("--proximity-weight", type=float, metavar="W", help="What words of the query side by side add.")
+    @click.option("--path-weight", type=float, metavar="W", help="What words of the query in the path add.")
+    @click.option("--definition-weight", type=float, metavar="W", help="Weight of the list of definitions.")
     @click.option("--rank-constant", type=int, metavar="N", help="The k of weight / (k + rank).")
     @click.option("--pool-count", type=int, metavar="N", help="Candidates of each list.")
     @functools.wraps(command)
@@ -50,11 +54,25 @@ def fusion_options(command: Callable[..., None]) -> Callable[..., None]:
         lexical_weight: float | None,
         dense_weight: float | None,
         expanded_weight: float | None,
+        margin_weight: float | None,
+        proximity_weight: float | None,
+        path_weight: float | None,
+        definition_weight: float | None,
         rank_constant: int | None,
         pool_count: int | None,
         **kwargs: Any,
     ) -> None:
-        fusion = client.FusionOverrides(lexical_weight, dense_weight, rank_constant, pool_count, expanded_weight)
+        fusion = client.FusionOverrides(
+            lexical_weight,
+            dense_weight,
+            rank_constant,
+            pool_count,
+            expanded_weight,
+            margin_weight,
+            proximity_weight,
+            path_weight,
+            definition_weight,
+        )
         command(*args, fusion=None if fusion == client.FusionOverrides() else fusion, **kwargs)
 
     return run

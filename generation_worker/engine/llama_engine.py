@@ -1,6 +1,5 @@
 """Answers by a local model through llama.cpp, several at once."""
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,11 +44,19 @@ class _Generation:
     def is_writing(self) -> bool:
         return len(self.slot.tokens) >= self.prompt_tokens
 
+    def next_rows(self, count: int) -> list[Row]:
+        """Return the next `count` tokens to compute; after the last of all one is to be chosen."""
+        begin, last = len(self.slot.tokens), len(self.tokens) - 1
+        return [
+            Row(self.tokens[position], position, self.slot.sequence, wants_next=position == last)
+            for position in range(begin, begin + count)
+        ]
+
 
 class LlamaEngine:
     """An Engine over one GGUF model that speaks ChatML.
 
-    Each step is one batch: a token for every generation that writes, and as much of the prompts as there is room for.
+    Each step computes a token for every generation that writes, and as much of the prompts as there is room for.
     On a CPU a job gives the same text every time, whatever goes on beside it and whatever came before.
     """
 
@@ -160,7 +167,13 @@ class LlamaEngine:
     def stop(self, key: int) -> None:
         """See Engine."""
         self._news = [(of, step) for of, step in self._news if of != key]
+        self._release(key)
+
+    def _release(self, key: int) -> None:
         if generation := self._generations.pop(key, None):
+            # What was written was computed token by token: as part of a prompt it would round otherwise.
+            del generation.slot.tokens[generation.prompt_tokens :]
+            self._llama.keep_only(generation.slot.sequence, len(generation.slot.tokens))
             generation.slot.is_free = True
             generation.sampler.close()
 
@@ -170,71 +183,70 @@ class LlamaEngine:
 
     def step(self) -> Sequence[KeyedStep]:
         """See Engine."""
-        news, self._news = self._news, []
         try:
-            return news + self._compute()
+            self._write()
+            self._read()
         except ComputeInterrupted:
             for slot in self._slots:
                 self._llama.keep_only(slot.sequence, len(slot.tokens))
-            return news
         except ComputeError as error:
-            failed: list[KeyedStep] = [(key, GenerationFailed(error)) for key in self._generations]
             for key in list(self._generations):
-                self.stop(key)
+                self._news.append((key, GenerationFailed(error)))
+                self._release(key)
             self._llama.forget_all()
             self._compute_start()
-            return news + failed
+        news, self._news = self._news, []
+        return news
 
-    def _compute(self) -> list[KeyedStep]:
-        counts = self._row_counts()
-        if not counts:
-            return []
-        rows: list[Row] = []
-        complete: list[_Generation] = []
-        for key, count in counts.items():
-            generation = self._generations[key]
-            begin, end = len(generation.slot.tokens), len(generation.slot.tokens) + count
-            is_complete = end == len(generation.tokens)
-            for position in range(begin, end):
-                wants_next = is_complete and position == end - 1
-                rows.append(Row(generation.tokens[position], position, generation.slot.sequence, wants_next))
-            if is_complete:
-                complete.append(generation)
-        fillers = hole_fillers(self._slots, {row.sequence for row in rows}, self.context_tokens)
-        # llama.cpp computes together what is neighbouring sequences in the order of the rows as well.
-        rows = sorted(rows + fillers, key=lambda row: row.sequence)
+    def _write(self) -> None:
+        """Compute one token of every generation that writes, in one batch."""
+        writing = sorted(self._writing(), key=lambda generation: generation.slot.sequence)
+        if not writing:
+            return
+        fillers = hole_fillers(self._slots, [one.slot.sequence for one in writing], self.context_tokens)
+        # llama.cpp computes together what is neighbouring sequences in the order of the rows.
+        rows = sorted((*(one.next_rows(1)[0] for one in writing), *fillers), key=lambda row: row.sequence)
         self._llama.compute(rows)
         for filler in fillers:
             self._llama.keep_only(filler.sequence, filler.position)
-        for key, count in counts.items():
-            generation = self._generations[key]
-            begin = len(generation.slot.tokens)
-            generation.slot.tokens += generation.tokens[begin : begin + count]
-        last_rows = {row.sequence: index for index, row in enumerate(rows) if row.wants_next}
-        chosen = (self._choose(generation, last_rows[generation.slot.sequence]) for generation in complete)
-        return list(itertools.chain.from_iterable(chosen))
+        index_of = {row.sequence: index for index, row in enumerate(rows)}
+        for generation in writing:
+            generation.slot.tokens.append(generation.tokens[-1])
+            self._choose(generation, index_of[generation.slot.sequence])
 
-    def _row_counts(self) -> dict[int, int]:
-        """Tokens to compute in this step, by key: one of each generation that writes, the rest for the prompts."""
-        counts = {key: 1 for key, generation in self._generations.items() if generation.is_writing}
+    def _read(self) -> None:
+        """Compute as much of the prompts as a step has room for, each in a batch of its own."""
         unread = [
             UnreadPrompt(key, generation.unread_tokens)
             for key, generation in self._generations.items()
-            if key not in counts
+            if not generation.is_writing
         ]
-        return counts | self._turns.share(unread, self._llama.step_tokens - len(counts))
+        budget_tokens = self._llama.step_tokens - (len(self._generations) - len(unread))
+        for key, count in self._turns.share(unread, budget_tokens).items():
+            generation = self._generations[key]
+            rows = generation.next_rows(count)
+            self._llama.compute(rows)
+            generation.slot.tokens += [row.token for row in rows]
+            if not generation.unread_tokens:
+                self._choose(generation, count - 1)
 
-    def _choose(self, generation: _Generation, row: int) -> list[KeyedStep]:
+    def _writing(self) -> list[_Generation]:
+        return [generation for generation in self._generations.values() if generation.is_writing]
+
+    def _choose(self, generation: _Generation, row: int) -> None:
+        """Choose the token after row `row` of the last batch."""
         token = generation.sampler.choose(self._llama.context, row)
         completion = generation.completion
-        if not self._llama.is_end(token):
+        text, is_over = "", self._llama.is_end(token)
+        if not is_over:
             text = completion.feed(token, self._llama.piece(token))
-            if not completion.is_over:
-                generation.tokens.append(token)
-                return [(generation.key, TextPiece(text))] if text else []
+            is_over = completion.is_over
+        if is_over:
+            text += completion.finish()
         else:
-            text = ""
-        self.stop(generation.key)
-        text += completion.finish()
-        pieces: list[KeyedStep] = [(generation.key, TextPiece(text))] if text else []
-        return [*pieces, (generation.key, GenerationDone(completion.token_count))]
+            generation.tokens.append(token)
+        if text:
+            self._news.append((generation.key, TextPiece(text)))
+        if is_over:
+            self._news.append((generation.key, GenerationDone(completion.token_count)))
+            self._release(generation.key)

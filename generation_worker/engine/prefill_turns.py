@@ -7,9 +7,14 @@ MOST_STEPS_PASSED_OVER = 7
 """So often the oldest prompt lets shorter ones go first; then it has a step of its own."""
 
 
+MIN_SHARE_TOKENS = 2
+"""llama.cpp adds up in another order where a sequence has one token alone: so that a prompt's rounding does not depend
+on the pieces it is read in, none of them is a single token."""
+
+
 @dataclass(frozen=True, slots=True)
 class UnreadPrompt:
-    """A prompt of which `remaining_tokens` (at least 1) are to be read; `key` rises in the order of arrival."""
+    """A prompt of which `remaining_tokens`, at least two, are to be read; `key` rises in the order of arrival."""
 
     key: int
     remaining_tokens: int
@@ -18,9 +23,7 @@ class UnreadPrompt:
 class PrefillTurns:
     """Shares out each step's tokens: the shortest rest first, so that nobody queues behind a long prompt.
 
-    Almost all of a step goes to one prompt: llama.cpp computes a batch in as many passes over the weights as it has
-    rows of different length, so three shares would cost three passes. Everybody gets one token all the same: that row
-    travels with the tokens being written, in a pass that is made anyhow.
+    A step goes to one prompt, what that leaves to the next: each share costs a pass over the weights.
     """
 
     def __init__(self) -> None:
@@ -37,10 +40,11 @@ class PrefillTurns:
             order = [oldest, *(prompt for prompt in order if prompt is not oldest)]
         self._steps_passed_over = 0 if order[0] is oldest else self._steps_passed_over + 1
         shares: dict[int, int] = {}
-        for place, prompt in enumerate(order):
-            kept_for_others = len(order) - place - 1
-            share = min(prompt.remaining_tokens, max(1, budget_tokens - kept_for_others))
-            if budget_tokens <= 0:
+        for prompt in order:
+            share = min(prompt.remaining_tokens, budget_tokens)
+            if 0 < prompt.remaining_tokens - share < MIN_SHARE_TOKENS:
+                share = prompt.remaining_tokens - MIN_SHARE_TOKENS
+            if share < MIN_SHARE_TOKENS:
                 break
             shares[prompt.key] = share
             budget_tokens -= share

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
+from generation_worker.engine.prefill_turns import MIN_SHARE_TOKENS
+
 MIN_COPIED_TOKENS = 128
 """Copying a sequence costs as much time as reading some 50 tokens of prompt."""
 
@@ -29,13 +31,13 @@ class Placing:
 def place(slots: Sequence[Slot], prompt: Sequence[int]) -> Placing | None:
     """Return where to compute a prompt, or None when no slot is free.
 
-    The last token of a prompt is never kept: something has to be computed to choose the next one.
+    The prompt's last tokens are never kept: something has to be computed to choose the next one.
     """
     free = [slot for slot in slots if slot.is_free]
     if not free:
         return None
 
-    kept = {slot.sequence: _shared_count(slot.tokens, prompt[:-1]) for slot in slots}
+    kept = {slot.sequence: _shared_count(slot.tokens, prompt[:-MIN_SHARE_TOKENS]) for slot in slots}
     best = max(free, key=lambda slot: kept[slot.sequence])  # of equals the first: those in use lie together
     source = max(slots, key=lambda slot: kept[slot.sequence])
     if kept[source.sequence] >= kept[best.sequence] + MIN_COPIED_TOKENS:

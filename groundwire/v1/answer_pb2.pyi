@@ -378,7 +378,9 @@ class Citation(_message.Message):
     end_line: _builtins.int
     """Last line, from 1, inclusive."""
     text: _builtins.str
-    """The cited text, verbatim."""
+    """The cited text, verbatim: document_text[start_char:end_char]. For a passage that is derived it is that of its
+    whole origin, which may say the same in other words: a count cites its list.
+    """
     passage_index: _builtins.int
     """Index into the retrieved passages, from 0."""
     def __init__(

@@ -86,6 +86,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """No snapshot has that id; metadata has `snapshot_id`."""
     ERROR_REASON_READ_ONLY: _ErrorReason.ValueType  # 29
     """This server follows snapshots of another one; writes go there."""
+    ERROR_REASON_VECTORS_INCOMPLETE: _ErrorReason.ValueType  # 30
+    """Vectors of the collection are still being computed; RetryInfo says when to try again."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason says why a call or an item failed, for machines. A failed call carries the name, without the
@@ -153,6 +155,8 @@ ERROR_REASON_SNAPSHOT_NOT_FOUND: ErrorReason.ValueType  # 28
 """No snapshot has that id; metadata has `snapshot_id`."""
 ERROR_REASON_READ_ONLY: ErrorReason.ValueType  # 29
 """This server follows snapshots of another one; writes go there."""
+ERROR_REASON_VECTORS_INCOMPLETE: ErrorReason.ValueType  # 30
+"""Vectors of the collection are still being computed; RetryInfo says when to try again."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
 
 @_typing.final

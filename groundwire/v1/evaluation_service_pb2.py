@@ -25,21 +25,17 @@ _sym_db = _symbol_database.Default()
 from groundwire.v1 import retrieval_service_pb2 as groundwire_dot_v1_dot_retrieval__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&groundwire/v1/evaluation_service.proto\x12\rgroundwire.v1\x1a%groundwire/v1/retrieval_service.proto\"B\n\x0cLabelledSpan\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x12\n\nstart_char\x18\x02 \x01(\x05\x12\x10\n\x08\x65nd_char\x18\x03 \x01(\x05\"\x81\x01\n\x10LabelledQuestion\x12\x13\n\x0bquestion_id\x18\x01 \x01(\t\x12\x10\n\x08question\x18\x02 \x01(\t\x12,\n\x07sources\x18\x03 \x03(\x0b\x32\x1b.groundwire.v1.LabelledSpan\x12\x18\n\x10reference_answer\x18\x04 \x01(\t\"=\n\x12\x45valuationProgress\x12\x12\n\ndone_count\x18\x01 \x01(\x05\x12\x13\n\x0btotal_count\x18\x02 \x01(\x05\"\x80\x01\n\x18\x45valuateRetrievalRequest\x12\x30\n\x08retrieve\x18\x01 \x01(\x0b\x32\x1e.groundwire.v1.RetrieveRequest\x12\x32\n\tquestions\x18\x02 \x03(\x0b\x32\x1f.groundwire.v1.LabelledQuestion\"\xc5\x01\n\x19\x45valuateRetrievalResponse\x12\x33\n\x08progress\x18\x01 \x01(\x0b\x32!.groundwire.v1.EvaluationProgress\x12\x44\n\x06report\x18\x02 \x03(\x0b\x32\x34.groundwire.v1.EvaluateRetrievalResponse.ReportEntry\x1a-\n\x0bReportEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"~\n\x16\x45valuateAnswersRequest\x12\x30\n\x08retrieve\x18\x01 \x01(\x0b\x32\x1e.groundwire.v1.RetrieveRequest\x12\x32\n\tquestions\x18\x02 \x03(\x0b\x32\x1f.groundwire.v1.LabelledQuestion\"\xc1\x01\n\x17\x45valuateAnswersResponse\x12\x33\n\x08progress\x18\x01 \x01(\x0b\x32!.groundwire.v1.EvaluationProgress\x12\x42\n\x06report\x18\x02 \x03(\x0b\x32\x32.groundwire.v1.EvaluateAnswersResponse.ReportEntry\x1a-\n\x0bReportEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\",\n\x16TrainClassifierRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\"N\n\x17TrainClassifierResponse\x12\x33\n\x08progress\x18\x01 \x01(\x0b\x32!.groundwire.v1.EvaluationProgress\"/\n\x19\x45valuateClassifierRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\"\x92\x01\n\x1a\x45valuateClassifierResponse\x12\x45\n\x06report\x18\x01 \x03(\x0b\x32\x35.groundwire.v1.EvaluateClassifierResponse.ReportEntry\x1a-\n\x0bReportEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"y\n\x11TuneFusionRequest\x12\x30\n\x08retrieve\x18\x01 \x01(\x0b\x32\x1e.groundwire.v1.RetrieveRequest\x12\x32\n\tquestions\x18\x02 \x03(\x0b\x32\x1f.groundwire.v1.LabelledQuestion\"\xe7\x01\n\x12TuneFusionResponse\x12\x33\n\x08progress\x18\x01 \x01(\x0b\x32!.groundwire.v1.EvaluationProgress\x12.\n\x06\x66usion\x18\x02 \x01(\x0b\x32\x1e.groundwire.v1.FusionOverrides\x12=\n\x06report\x18\x03 \x03(\x0b\x32-.groundwire.v1.TuneFusionResponse.ReportEntry\x1a-\n\x0bReportEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x32\x85\x04\n\x11\x45valuationService\x12h\n\x11\x45valuateRetrieval\x12\'.groundwire.v1.EvaluateRetrievalRequest\x1a(.groundwire.v1.EvaluateRetrievalResponse0\x01\x12\x62\n\x0f\x45valuateAnswers\x12%.groundwire.v1.EvaluateAnswersRequest\x1a&.groundwire.v1.EvaluateAnswersResponse0\x01\x12\x62\n\x0fTrainClassifier\x12%.groundwire.v1.TrainClassifierRequest\x1a&.groundwire.v1.TrainClassifierResponse0\x01\x12i\n\x12\x45valuateClassifier\x12(.groundwire.v1.EvaluateClassifierRequest\x1a).groundwire.v1.EvaluateClassifierResponse\x12S\n\nTuneFusion\x12 .groundwire.v1.TuneFusionRequest\x1a!.groundwire.v1.TuneFusionResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&groundwire/v1/evaluation_service.proto\x12\rgroundwire.v1\x1a%groundwire/v1/retrieval_service.proto\"B\n\x0cLabelledSpan\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x12\n\nstart_char\x18\x02 \x01(\x05\x12\x10\n\x08\x65nd_char\x18\x03 \x01(\x05\"\x81\x01\n\x10LabelledQuestion\x12\x13\n\x0bquestion_id\x18\x01 \x01(\t\x12\x10\n\x08question\x18\x02 \x01(\t\x12,\n\x07sources\x18\x03 \x03(\x0b\x32\x1b.groundwire.v1.LabelledSpan\x12\x18\n\x10reference_answer\x18\x04 \x01(\t\"=\n\x12\x45valuationProgress\x12\x12\n\ndone_count\x18\x01 \x01(\x05\x12\x13\n\x0btotal_count\x18\x02 \x01(\x05\"\x80\x01\n\x18\x45valuateRetrievalRequest\x12\x30\n\x08retrieve\x18\x01 \x01(\x0b\x32\x1e.groundwire.v1.RetrieveRequest\x12\x32\n\tquestions\x18\x02 \x03(\x0b\x32\x1f.groundwire.v1.LabelledQuestion\"\x8f\x01\n\x19\x45valuateRetrievalResponse\x12\x35\n\x08progress\x18\x01 \x01(\x0b\x32!.groundwire.v1.EvaluationProgressH\x00\x12\x30\n\x06report\x18\x02 \x01(\x0b\x32\x1e.groundwire.v1.RetrievalReportH\x00\x42\t\n\x07message\"x\n\x0fRetrievalReport\x12.\n\x07recalls\x18\x01 \x03(\x0b\x32\x1d.groundwire.v1.RecallAtCutoff\x12\x1c\n\x14mean_reciprocal_rank\x18\x02 \x01(\x01\x12\x17\n\x0f\x66irst_hit_ranks\x18\x03 \x03(\x05\"[\n\x0eRecallAtCutoff\x12\t\n\x01k\x18\x01 \x01(\x05\x12\x13\n\x0b\x66ound_count\x18\x02 \x01(\x05\x12\x0e\n\x06recall\x18\x03 \x01(\x01\x12\x0b\n\x03low\x18\x04 \x01(\x01\x12\x0c\n\x04high\x18\x05 \x01(\x01\"~\n\x16\x45valuateAnswersRequest\x12\x30\n\x08retrieve\x18\x01 \x01(\x0b\x32\x1e.groundwire.v1.RetrieveRequest\x12\x32\n\tquestions\x18\x02 \x03(\x0b\x32\x1f.groundwire.v1.LabelledQuestion\"\xc1\x01\n\x17\x45valuateAnswersResponse\x12\x33\n\x08progress\x18\x01 \x01(\x0b\x32!.groundwire.v1.EvaluationProgress\x12\x42\n\x06report\x18\x02 \x03(\x0b\x32\x32.groundwire.v1.EvaluateAnswersResponse.ReportEntry\x1a-\n\x0bReportEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\",\n\x16TrainClassifierRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\"N\n\x17TrainClassifierResponse\x12\x33\n\x08progress\x18\x01 \x01(\x0b\x32!.groundwire.v1.EvaluationProgress\"/\n\x19\x45valuateClassifierRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\"\x92\x01\n\x1a\x45valuateClassifierResponse\x12\x45\n\x06report\x18\x01 \x03(\x0b\x32\x35.groundwire.v1.EvaluateClassifierResponse.ReportEntry\x1a-\n\x0bReportEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\x88\x01\n\x11TuneFusionRequest\x12\x30\n\x08retrieve\x18\x01 \x01(\x0b\x32\x1e.groundwire.v1.RetrieveRequest\x12\x32\n\tquestions\x18\x02 \x03(\x0b\x32\x1f.groundwire.v1.LabelledQuestion\x12\r\n\x05\x61pply\x18\x03 \x01(\x08\"\x85\x01\n\x12TuneFusionResponse\x12\x35\n\x08progress\x18\x01 \x01(\x0b\x32!.groundwire.v1.EvaluationProgressH\x00\x12-\n\x06report\x18\x02 \x01(\x0b\x32\x1b.groundwire.v1.TuningReportH\x00\x42\t\n\x07message\"\xa9\x03\n\x0cTuningReport\x12\x30\n\x07profile\x18\x01 \x01(\x0e\x32\x1f.groundwire.v1.RetrievalProfile\x12.\n\x06\x66usion\x18\x02 \x01(\x0b\x32\x1e.groundwire.v1.FusionOverrides\x12\x15\n\rworth_keeping\x18\x03 \x01(\x08\x12\x0f\n\x07\x61pplied\x18\x04 \x01(\x08\x12\x16\n\x0equestion_count\x18\x05 \x01(\x05\x12\x1b\n\x13other_profile_count\x18\x06 \x01(\x05\x12.\n\x06\x62\x65\x66ore\x18\x07 \x01(\x0b\x32\x1e.groundwire.v1.RankingMeasures\x12\x30\n\x08held_out\x18\x08 \x01(\x0b\x32\x1e.groundwire.v1.RankingMeasures\x12\x0c\n\x04gain\x18\t \x01(\x01\x12\x10\n\x08gain_low\x18\n \x01(\x01\x12\x11\n\tgain_high\x18\x0b \x01(\x01\x12\x0f\n\x07p_value\x18\x0c \x01(\x01\x12\x34\n\x0c\x66old_fusions\x18\r \x03(\x0b\x32\x1e.groundwire.v1.FusionOverrides\"Y\n\x0fRankingMeasures\x12\x1c\n\x14mean_reciprocal_rank\x18\x01 \x01(\x01\x12\x13\n\x0brecall_at_1\x18\x02 \x01(\x01\x12\x13\n\x0brecall_at_5\x18\x03 \x01(\x01\"o\n\x0bTunedFusion\x12\x30\n\x07profile\x18\x01 \x01(\x0e\x32\x1f.groundwire.v1.RetrievalProfile\x12.\n\x06\x66usion\x18\x02 \x01(\x0b\x32\x1e.groundwire.v1.FusionOverrides\"+\n\x15GetTunedFusionRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\"K\n\x16GetTunedFusionResponse\x12\x31\n\rtuned_fusions\x18\x01 \x03(\x0b\x32\x1a.groundwire.v1.TunedFusion\"-\n\x17ResetTunedFusionRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\"\x1a\n\x18ResetTunedFusionResponse2\xc9\x05\n\x11\x45valuationService\x12h\n\x11\x45valuateRetrieval\x12\'.groundwire.v1.EvaluateRetrievalRequest\x1a(.groundwire.v1.EvaluateRetrievalResponse0\x01\x12\x62\n\x0f\x45valuateAnswers\x12%.groundwire.v1.EvaluateAnswersRequest\x1a&.groundwire.v1.EvaluateAnswersResponse0\x01\x12\x62\n\x0fTrainClassifier\x12%.groundwire.v1.TrainClassifierRequest\x1a&.groundwire.v1.TrainClassifierResponse0\x01\x12i\n\x12\x45valuateClassifier\x12(.groundwire.v1.EvaluateClassifierRequest\x1a).groundwire.v1.EvaluateClassifierResponse\x12S\n\nTuneFusion\x12 .groundwire.v1.TuneFusionRequest\x1a!.groundwire.v1.TuneFusionResponse0\x01\x12]\n\x0eGetTunedFusion\x12$.groundwire.v1.GetTunedFusionRequest\x1a%.groundwire.v1.GetTunedFusionResponse\x12\x63\n\x10ResetTunedFusion\x12&.groundwire.v1.ResetTunedFusionRequest\x1a\'.groundwire.v1.ResetTunedFusionResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'groundwire.v1.evaluation_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_EVALUATERETRIEVALRESPONSE_REPORTENTRY']._loaded_options = None
-  _globals['_EVALUATERETRIEVALRESPONSE_REPORTENTRY']._serialized_options = b'8\001'
   _globals['_EVALUATEANSWERSRESPONSE_REPORTENTRY']._loaded_options = None
   _globals['_EVALUATEANSWERSRESPONSE_REPORTENTRY']._serialized_options = b'8\001'
   _globals['_EVALUATECLASSIFIERRESPONSE_REPORTENTRY']._loaded_options = None
   _globals['_EVALUATECLASSIFIERRESPONSE_REPORTENTRY']._serialized_options = b'8\001'
-  _globals['_TUNEFUSIONRESPONSE_REPORTENTRY']._loaded_options = None
-  _globals['_TUNEFUSIONRESPONSE_REPORTENTRY']._serialized_options = b'8\001'
   _globals['_LABELLEDSPAN']._serialized_start=96
   _globals['_LABELLEDSPAN']._serialized_end=162
   _globals['_LABELLEDQUESTION']._serialized_start=165
@@ -49,31 +45,45 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EVALUATERETRIEVALREQUEST']._serialized_start=360
   _globals['_EVALUATERETRIEVALREQUEST']._serialized_end=488
   _globals['_EVALUATERETRIEVALRESPONSE']._serialized_start=491
-  _globals['_EVALUATERETRIEVALRESPONSE']._serialized_end=688
-  _globals['_EVALUATERETRIEVALRESPONSE_REPORTENTRY']._serialized_start=643
-  _globals['_EVALUATERETRIEVALRESPONSE_REPORTENTRY']._serialized_end=688
-  _globals['_EVALUATEANSWERSREQUEST']._serialized_start=690
-  _globals['_EVALUATEANSWERSREQUEST']._serialized_end=816
-  _globals['_EVALUATEANSWERSRESPONSE']._serialized_start=819
-  _globals['_EVALUATEANSWERSRESPONSE']._serialized_end=1012
-  _globals['_EVALUATEANSWERSRESPONSE_REPORTENTRY']._serialized_start=643
-  _globals['_EVALUATEANSWERSRESPONSE_REPORTENTRY']._serialized_end=688
-  _globals['_TRAINCLASSIFIERREQUEST']._serialized_start=1014
-  _globals['_TRAINCLASSIFIERREQUEST']._serialized_end=1058
-  _globals['_TRAINCLASSIFIERRESPONSE']._serialized_start=1060
-  _globals['_TRAINCLASSIFIERRESPONSE']._serialized_end=1138
-  _globals['_EVALUATECLASSIFIERREQUEST']._serialized_start=1140
-  _globals['_EVALUATECLASSIFIERREQUEST']._serialized_end=1187
-  _globals['_EVALUATECLASSIFIERRESPONSE']._serialized_start=1190
-  _globals['_EVALUATECLASSIFIERRESPONSE']._serialized_end=1336
-  _globals['_EVALUATECLASSIFIERRESPONSE_REPORTENTRY']._serialized_start=643
-  _globals['_EVALUATECLASSIFIERRESPONSE_REPORTENTRY']._serialized_end=688
-  _globals['_TUNEFUSIONREQUEST']._serialized_start=1338
-  _globals['_TUNEFUSIONREQUEST']._serialized_end=1459
-  _globals['_TUNEFUSIONRESPONSE']._serialized_start=1462
-  _globals['_TUNEFUSIONRESPONSE']._serialized_end=1693
-  _globals['_TUNEFUSIONRESPONSE_REPORTENTRY']._serialized_start=643
-  _globals['_TUNEFUSIONRESPONSE_REPORTENTRY']._serialized_end=688
-  _globals['_EVALUATIONSERVICE']._serialized_start=1696
-  _globals['_EVALUATIONSERVICE']._serialized_end=2213
+  _globals['_EVALUATERETRIEVALRESPONSE']._serialized_end=634
+  _globals['_RETRIEVALREPORT']._serialized_start=636
+  _globals['_RETRIEVALREPORT']._serialized_end=756
+  _globals['_RECALLATCUTOFF']._serialized_start=758
+  _globals['_RECALLATCUTOFF']._serialized_end=849
+  _globals['_EVALUATEANSWERSREQUEST']._serialized_start=851
+  _globals['_EVALUATEANSWERSREQUEST']._serialized_end=977
+  _globals['_EVALUATEANSWERSRESPONSE']._serialized_start=980
+  _globals['_EVALUATEANSWERSRESPONSE']._serialized_end=1173
+  _globals['_EVALUATEANSWERSRESPONSE_REPORTENTRY']._serialized_start=1128
+  _globals['_EVALUATEANSWERSRESPONSE_REPORTENTRY']._serialized_end=1173
+  _globals['_TRAINCLASSIFIERREQUEST']._serialized_start=1175
+  _globals['_TRAINCLASSIFIERREQUEST']._serialized_end=1219
+  _globals['_TRAINCLASSIFIERRESPONSE']._serialized_start=1221
+  _globals['_TRAINCLASSIFIERRESPONSE']._serialized_end=1299
+  _globals['_EVALUATECLASSIFIERREQUEST']._serialized_start=1301
+  _globals['_EVALUATECLASSIFIERREQUEST']._serialized_end=1348
+  _globals['_EVALUATECLASSIFIERRESPONSE']._serialized_start=1351
+  _globals['_EVALUATECLASSIFIERRESPONSE']._serialized_end=1497
+  _globals['_EVALUATECLASSIFIERRESPONSE_REPORTENTRY']._serialized_start=1128
+  _globals['_EVALUATECLASSIFIERRESPONSE_REPORTENTRY']._serialized_end=1173
+  _globals['_TUNEFUSIONREQUEST']._serialized_start=1500
+  _globals['_TUNEFUSIONREQUEST']._serialized_end=1636
+  _globals['_TUNEFUSIONRESPONSE']._serialized_start=1639
+  _globals['_TUNEFUSIONRESPONSE']._serialized_end=1772
+  _globals['_TUNINGREPORT']._serialized_start=1775
+  _globals['_TUNINGREPORT']._serialized_end=2200
+  _globals['_RANKINGMEASURES']._serialized_start=2202
+  _globals['_RANKINGMEASURES']._serialized_end=2291
+  _globals['_TUNEDFUSION']._serialized_start=2293
+  _globals['_TUNEDFUSION']._serialized_end=2404
+  _globals['_GETTUNEDFUSIONREQUEST']._serialized_start=2406
+  _globals['_GETTUNEDFUSIONREQUEST']._serialized_end=2449
+  _globals['_GETTUNEDFUSIONRESPONSE']._serialized_start=2451
+  _globals['_GETTUNEDFUSIONRESPONSE']._serialized_end=2526
+  _globals['_RESETTUNEDFUSIONREQUEST']._serialized_start=2528
+  _globals['_RESETTUNEDFUSIONREQUEST']._serialized_end=2573
+  _globals['_RESETTUNEDFUSIONRESPONSE']._serialized_start=2575
+  _globals['_RESETTUNEDFUSIONRESPONSE']._serialized_end=2601
+  _globals['_EVALUATIONSERVICE']._serialized_start=2604
+  _globals['_EVALUATIONSERVICE']._serialized_end=3317
 # @@protoc_insertion_point(module_scope)

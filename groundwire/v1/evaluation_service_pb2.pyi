@@ -21,7 +21,9 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class LabelledSpan(_message.Message):
-    """LabelledSpan is where an answer stands."""
+    """LabelledSpan is where an answer stands. A passage of the same document hits it when their intersection, divided by
+    their union, is at least 0.05.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -29,11 +31,13 @@ class LabelledSpan(_message.Message):
     START_CHAR_FIELD_NUMBER: _builtins.int
     END_CHAR_FIELD_NUMBER: _builtins.int
     path: _builtins.str
-    """Display path, or a suffix of it."""
+    """Display path of a document of the collection, or one is the end of the other by whole folder names; else
+    INVALID_ARGUMENT.
+    """
     start_char: _builtins.int
-    """First code point."""
+    """First code point in the stored text, from 0."""
     end_char: _builtins.int
-    """One past the last code point."""
+    """One past the last code point; must be above start_char."""
     def __init__(
         self,
         *,
@@ -60,14 +64,14 @@ class LabelledQuestion(_message.Message):
     SOURCES_FIELD_NUMBER: _builtins.int
     REFERENCE_ANSWER_FIELD_NUMBER: _builtins.int
     question_id: _builtins.str
-    """Unique in the set."""
+    """The caller's name for it; of no meaning to the server."""
     question: _builtins.str
-    """The question."""
+    """The question, with the limits of RetrieveRequest.query."""
     reference_answer: _builtins.str
     """The reference answer, if any."""
     @_builtins.property
     def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___LabelledSpan]:
-        """Any of these counts."""
+        """Each of these answers it; at least one, or INVALID_ARGUMENT."""
 
     def __init__(
         self,
@@ -94,9 +98,9 @@ class EvaluationProgress(_message.Message):
     DONE_COUNT_FIELD_NUMBER: _builtins.int
     TOTAL_COUNT_FIELD_NUMBER: _builtins.int
     done_count: _builtins.int
-    """Questions done."""
+    """Steps done: questions searched, then, when tuning, fits made."""
     total_count: _builtins.int
-    """Questions in all."""
+    """Steps in all."""
     def __init__(
         self,
         *,
@@ -125,7 +129,7 @@ class EvaluateRetrievalRequest(_message.Message):
 
     @_builtins.property
     def questions(self) -> _containers.RepeatedCompositeFieldContainer[Global___LabelledQuestion]:
-        """The set."""
+        """The set, 1 to 2,000; none is INVALID_ARGUMENT, more is LIMIT_EXCEEDED."""
 
     def __init__(
         self,
@@ -147,26 +151,6 @@ class EvaluateRetrievalResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    @_typing.final
-    class ReportEntry(_message.Message):
-        DESCRIPTOR: _descriptor.Descriptor
-
-        KEY_FIELD_NUMBER: _builtins.int
-        VALUE_FIELD_NUMBER: _builtins.int
-        key: _builtins.str
-        value: _builtins.float
-        def __init__(
-            self,
-            *,
-            key: _builtins.str = ...,
-            value: _builtins.float = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
-
     PROGRESS_FIELD_NUMBER: _builtins.int
     REPORT_FIELD_NUMBER: _builtins.int
     @_builtins.property
@@ -174,22 +158,96 @@ class EvaluateRetrievalResponse(_message.Message):
         """How far it is."""
 
     @_builtins.property
-    def report(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
-        """On the last message: recall at 1, 3, 5 and 10 in percent, keyed "recall@5"."""
+    def report(self) -> Global___RetrievalReport:
+        """The last message."""
 
     def __init__(
         self,
         *,
         progress: Global___EvaluationProgress | None = ...,
-        report: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+        report: Global___RetrievalReport | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["progress", b"progress"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "progress", b"progress", "report", b"report"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["progress", b"progress", "report", b"report"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "progress", b"progress", "report", b"report"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["progress", "report"]  # noqa: Y015
+    _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
+
+Global___EvaluateRetrievalResponse: _TypeAlias = EvaluateRetrievalResponse  # noqa: Y015
+
+@_typing.final
+class RetrievalReport(_message.Message):
+    """RetrievalReport is how well passages were found."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECALLS_FIELD_NUMBER: _builtins.int
+    MEAN_RECIPROCAL_RANK_FIELD_NUMBER: _builtins.int
+    FIRST_HIT_RANKS_FIELD_NUMBER: _builtins.int
+    mean_reciprocal_rank: _builtins.float
+    """Mean of 1 / rank of the first passage that hits, 0 where none does."""
+    @_builtins.property
+    def recalls(self) -> _containers.RepeatedCompositeFieldContainer[Global___RecallAtCutoff]:
+        """At 1, 3, 5 and 10, as far as `retrieve.k` reaches, and at `retrieve.k`."""
+
+    @_builtins.property
+    def first_hit_ranks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The rank, from 1, of the first passage that hits, 0 for none, in the order of the questions."""
+
+    def __init__(
+        self,
+        *,
+        recalls: _abc.Iterable[Global___RecallAtCutoff] | None = ...,
+        mean_reciprocal_rank: _builtins.float = ...,
+        first_hit_ranks: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["first_hit_ranks", b"first_hit_ranks", "mean_reciprocal_rank", b"mean_reciprocal_rank", "recalls", b"recalls"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___EvaluateRetrievalResponse: _TypeAlias = EvaluateRetrievalResponse  # noqa: Y015
+Global___RetrievalReport: _TypeAlias = RetrievalReport  # noqa: Y015
+
+@_typing.final
+class RecallAtCutoff(_message.Message):
+    """RecallAtCutoff is the share of questions that were found among the first passages."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    K_FIELD_NUMBER: _builtins.int
+    FOUND_COUNT_FIELD_NUMBER: _builtins.int
+    RECALL_FIELD_NUMBER: _builtins.int
+    LOW_FIELD_NUMBER: _builtins.int
+    HIGH_FIELD_NUMBER: _builtins.int
+    k: _builtins.int
+    """How many passages count."""
+    found_count: _builtins.int
+    """Questions found."""
+    recall: _builtins.float
+    """Questions found divided by all, 0 to 1."""
+    low: _builtins.float
+    """Lower end of the 95 % score interval, 0 to 1."""
+    high: _builtins.float
+    """Its upper end."""
+    def __init__(
+        self,
+        *,
+        k: _builtins.int = ...,
+        found_count: _builtins.int = ...,
+        recall: _builtins.float = ...,
+        low: _builtins.float = ...,
+        high: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["found_count", b"found_count", "high", b"high", "k", b"k", "low", b"low", "recall", b"recall"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RecallAtCutoff: _TypeAlias = RecallAtCutoff  # noqa: Y015
 
 @_typing.final
 class EvaluateAnswersRequest(_message.Message):
@@ -391,23 +449,32 @@ class TuneFusionRequest(_message.Message):
 
     RETRIEVE_FIELD_NUMBER: _builtins.int
     QUESTIONS_FIELD_NUMBER: _builtins.int
+    APPLY_FIELD_NUMBER: _builtins.int
+    apply: _builtins.bool
+    """Keep what was fitted on the collection, if its gain is more than noise. Searches with that profile use it from
+    then on, below what a request sets itself. Default false.
+    """
     @_builtins.property
     def retrieve(self) -> _retrieval_service_pb2.RetrieveRequest:
-        """What the questions are searched with; its query is ignored."""
+        """What the questions are searched with; its query and k are ignored, `hops` 2 and `balance` are INVALID_ARGUMENT.
+        Constants that its `fusion` sets are not tuned. Weights are tuned for one profile: the one named here, or that
+        which AUTO decides on most often in the set; questions of others then do not take part. Nor does a cross-encoder.
+        """
 
     @_builtins.property
     def questions(self) -> _containers.RepeatedCompositeFieldContainer[Global___LabelledQuestion]:
-        """The set; at least 20."""
+        """The set, 20 to 2,000, of which at least 20 take part; fewer is INVALID_ARGUMENT, more is LIMIT_EXCEEDED."""
 
     def __init__(
         self,
         *,
         retrieve: _retrieval_service_pb2.RetrieveRequest | None = ...,
         questions: _abc.Iterable[Global___LabelledQuestion] | None = ...,
+        apply: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["retrieve", b"retrieve"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["questions", b"questions", "retrieve", b"retrieve"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["apply", b"apply", "questions", b"questions", "retrieve", b"retrieve"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -419,52 +486,249 @@ class TuneFusionResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    @_typing.final
-    class ReportEntry(_message.Message):
-        DESCRIPTOR: _descriptor.Descriptor
-
-        KEY_FIELD_NUMBER: _builtins.int
-        VALUE_FIELD_NUMBER: _builtins.int
-        key: _builtins.str
-        value: _builtins.float
-        def __init__(
-            self,
-            *,
-            key: _builtins.str = ...,
-            value: _builtins.float = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
-
     PROGRESS_FIELD_NUMBER: _builtins.int
-    FUSION_FIELD_NUMBER: _builtins.int
     REPORT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def progress(self) -> Global___EvaluationProgress:
         """How far it is."""
 
     @_builtins.property
-    def fusion(self) -> _retrieval_service_pb2.FusionOverrides:
-        """On the last message: the constants found."""
-
-    @_builtins.property
-    def report(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
-        """On the last message: held-out gain and its interval by name."""
+    def report(self) -> Global___TuningReport:
+        """The last message."""
 
     def __init__(
         self,
         *,
         progress: Global___EvaluationProgress | None = ...,
-        fusion: _retrieval_service_pb2.FusionOverrides | None = ...,
-        report: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+        report: Global___TuningReport | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["fusion", b"fusion", "progress", b"progress"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "progress", b"progress", "report", b"report"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["fusion", b"fusion", "progress", b"progress", "report", b"report"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "progress", b"progress", "report", b"report"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["progress", "report"]  # noqa: Y015
+    _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
+
+Global___TuneFusionResponse: _TypeAlias = TuneFusionResponse  # noqa: Y015
+
+@_typing.final
+class TuningReport(_message.Message):
+    """TuningReport is what tuning came to. Figures are means over the questions that took part."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROFILE_FIELD_NUMBER: _builtins.int
+    FUSION_FIELD_NUMBER: _builtins.int
+    WORTH_KEEPING_FIELD_NUMBER: _builtins.int
+    APPLIED_FIELD_NUMBER: _builtins.int
+    QUESTION_COUNT_FIELD_NUMBER: _builtins.int
+    OTHER_PROFILE_COUNT_FIELD_NUMBER: _builtins.int
+    BEFORE_FIELD_NUMBER: _builtins.int
+    HELD_OUT_FIELD_NUMBER: _builtins.int
+    GAIN_FIELD_NUMBER: _builtins.int
+    GAIN_LOW_FIELD_NUMBER: _builtins.int
+    GAIN_HIGH_FIELD_NUMBER: _builtins.int
+    P_VALUE_FIELD_NUMBER: _builtins.int
+    FOLD_FUSIONS_FIELD_NUMBER: _builtins.int
+    profile: _retrieval_service_pb2.RetrievalProfile.ValueType
+    """The profile that it is for; never AUTO."""
+    worth_keeping: _builtins.bool
+    """Whether their gain is more than noise: the interval of `gain` lies above 0, and p_value is at most 0.025."""
+    applied: _builtins.bool
+    """Whether they are kept on the collection now."""
+    question_count: _builtins.int
+    """Questions that took part."""
+    other_profile_count: _builtins.int
+    """Questions that AUTO gives to other profiles."""
+    gain: _builtins.float
+    """What `held_out` gains over `before` in the mean of the three measures, -1 to 1."""
+    gain_low: _builtins.float
+    """Lower end of its 95 % bootstrap interval."""
+    gain_high: _builtins.float
+    """Its upper end."""
+    p_value: _builtins.float
+    """How often chance alone gives so large a gain, by flipping signs, 0 to 1."""
+    @_builtins.property
+    def fusion(self) -> _retrieval_service_pb2.FusionOverrides:
+        """The weights that were fitted to all of them; what is unset stays as the profile has it."""
+
+    @_builtins.property
+    def before(self) -> Global___RankingMeasures:
+        """With the weights that are in force."""
+
+    @_builtins.property
+    def held_out(self) -> Global___RankingMeasures:
+        """Each question with weights that were fitted without it, 5-fold."""
+
+    @_builtins.property
+    def fold_fusions(self) -> _containers.RepeatedCompositeFieldContainer[_retrieval_service_pb2.FusionOverrides]:
+        """The weights of each fold: where they differ much, the questions do not decide."""
+
+    def __init__(
+        self,
+        *,
+        profile: _retrieval_service_pb2.RetrievalProfile.ValueType = ...,
+        fusion: _retrieval_service_pb2.FusionOverrides | None = ...,
+        worth_keeping: _builtins.bool = ...,
+        applied: _builtins.bool = ...,
+        question_count: _builtins.int = ...,
+        other_profile_count: _builtins.int = ...,
+        before: Global___RankingMeasures | None = ...,
+        held_out: Global___RankingMeasures | None = ...,
+        gain: _builtins.float = ...,
+        gain_low: _builtins.float = ...,
+        gain_high: _builtins.float = ...,
+        p_value: _builtins.float = ...,
+        fold_fusions: _abc.Iterable[_retrieval_service_pb2.FusionOverrides] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["before", b"before", "fusion", b"fusion", "held_out", b"held_out"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["applied", b"applied", "before", b"before", "fold_fusions", b"fold_fusions", "fusion", b"fusion", "gain", b"gain", "gain_high", b"gain_high", "gain_low", b"gain_low", "held_out", b"held_out", "other_profile_count", b"other_profile_count", "p_value", b"p_value", "profile", b"profile", "question_count", b"question_count", "worth_keeping", b"worth_keeping"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___TuneFusionResponse: _TypeAlias = TuneFusionResponse  # noqa: Y015
+Global___TuningReport: _TypeAlias = TuningReport  # noqa: Y015
+
+@_typing.final
+class RankingMeasures(_message.Message):
+    """RankingMeasures are means over questions, of the first 10 passages."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEAN_RECIPROCAL_RANK_FIELD_NUMBER: _builtins.int
+    RECALL_AT_1_FIELD_NUMBER: _builtins.int
+    RECALL_AT_5_FIELD_NUMBER: _builtins.int
+    mean_reciprocal_rank: _builtins.float
+    """Mean of 1 / rank of the first passage that hits, 0 where none of 10 does; 0 to 1."""
+    recall_at_1: _builtins.float
+    """Share of questions whose first passage hits, 0 to 1."""
+    recall_at_5: _builtins.float
+    """Share of questions of whose first five passages one hits, 0 to 1."""
+    def __init__(
+        self,
+        *,
+        mean_reciprocal_rank: _builtins.float = ...,
+        recall_at_1: _builtins.float = ...,
+        recall_at_5: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["mean_reciprocal_rank", b"mean_reciprocal_rank", "recall_at_1", b"recall_at_1", "recall_at_5", b"recall_at_5"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RankingMeasures: _TypeAlias = RankingMeasures  # noqa: Y015
+
+@_typing.final
+class TunedFusion(_message.Message):
+    """TunedFusion is what tuning has set for one profile."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROFILE_FIELD_NUMBER: _builtins.int
+    FUSION_FIELD_NUMBER: _builtins.int
+    profile: _retrieval_service_pb2.RetrievalProfile.ValueType
+    """The profile; never AUTO."""
+    @_builtins.property
+    def fusion(self) -> _retrieval_service_pb2.FusionOverrides:
+        """What it sets; the rest stays as the profile has it."""
+
+    def __init__(
+        self,
+        *,
+        profile: _retrieval_service_pb2.RetrievalProfile.ValueType = ...,
+        fusion: _retrieval_service_pb2.FusionOverrides | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["fusion", b"fusion"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fusion", b"fusion", "profile", b"profile"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TunedFusion: _TypeAlias = TunedFusion  # noqa: Y015
+
+@_typing.final
+class GetTunedFusionRequest(_message.Message):
+    """GetTunedFusionRequest names a collection."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """Collection. Default "default"."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetTunedFusionRequest: _TypeAlias = GetTunedFusionRequest  # noqa: Y015
+
+@_typing.final
+class GetTunedFusionResponse(_message.Message):
+    """GetTunedFusionResponse is what has been set."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TUNED_FUSIONS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def tuned_fusions(self) -> _containers.RepeatedCompositeFieldContainer[Global___TunedFusion]:
+        """At most one a profile; none when nothing was tuned."""
+
+    def __init__(
+        self,
+        *,
+        tuned_fusions: _abc.Iterable[Global___TunedFusion] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["tuned_fusions", b"tuned_fusions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetTunedFusionResponse: _TypeAlias = GetTunedFusionResponse  # noqa: Y015
+
+@_typing.final
+class ResetTunedFusionRequest(_message.Message):
+    """ResetTunedFusionRequest names a collection."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """Collection. Default "default"."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResetTunedFusionRequest: _TypeAlias = ResetTunedFusionRequest  # noqa: Y015
+
+@_typing.final
+class ResetTunedFusionResponse(_message.Message):
+    """ResetTunedFusionResponse acknowledges that all of it is gone."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResetTunedFusionResponse: _TypeAlias = ResetTunedFusionResponse  # noqa: Y015

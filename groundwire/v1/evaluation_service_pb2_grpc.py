@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class EvaluationServiceStub:
-    """EvaluationService measures and tunes on labelled question sets. Every RPC answers UNIMPLEMENTED today.
+    """EvaluationService measures and tunes on labelled question sets, which travel in the request. EvaluateAnswers and the
+    classifier answer UNIMPLEMENTED today.
     """
 
     def __init__(self, channel):
@@ -60,14 +61,26 @@ class EvaluationServiceStub:
                 request_serializer=groundwire_dot_v1_dot_evaluation__service__pb2.TuneFusionRequest.SerializeToString,
                 response_deserializer=groundwire_dot_v1_dot_evaluation__service__pb2.TuneFusionResponse.FromString,
                 _registered_method=True)
+        self.GetTunedFusion = channel.unary_unary(
+                '/groundwire.v1.EvaluationService/GetTunedFusion',
+                request_serializer=groundwire_dot_v1_dot_evaluation__service__pb2.GetTunedFusionRequest.SerializeToString,
+                response_deserializer=groundwire_dot_v1_dot_evaluation__service__pb2.GetTunedFusionResponse.FromString,
+                _registered_method=True)
+        self.ResetTunedFusion = channel.unary_unary(
+                '/groundwire.v1.EvaluationService/ResetTunedFusion',
+                request_serializer=groundwire_dot_v1_dot_evaluation__service__pb2.ResetTunedFusionRequest.SerializeToString,
+                response_deserializer=groundwire_dot_v1_dot_evaluation__service__pb2.ResetTunedFusionResponse.FromString,
+                _registered_method=True)
 
 
 class EvaluationServiceServicer:
-    """EvaluationService measures and tunes on labelled question sets. Every RPC answers UNIMPLEMENTED today.
+    """EvaluationService measures and tunes on labelled question sets, which travel in the request. EvaluateAnswers and the
+    classifier answer UNIMPLEMENTED today.
     """
 
     def EvaluateRetrieval(self, request, context):
-        """EvaluateRetrieval searches every question and reports recall.
+        """EvaluateRetrieval searches every question and reports recall: how many of the questions had one of their sources
+        among the first passages.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -95,7 +108,22 @@ class EvaluationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def TuneFusion(self, request, context):
-        """TuneFusion fits the constants of fusion, cross-validated.
+        """TuneFusion fits weights of ranking to a question set, and reports what they gain on questions that they were not
+        fitted to. It changes nothing unless `apply` is set and the gain is more than noise. Leaving ends it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetTunedFusion(self, request, context):
+        """GetTunedFusion returns what TuneFusion has set on a collection.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResetTunedFusion(self, request, context):
+        """ResetTunedFusion puts a collection back to the constants of the profiles. Without any set, it does nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -129,6 +157,16 @@ def add_EvaluationServiceServicer_to_server(servicer, server):
                     request_deserializer=groundwire_dot_v1_dot_evaluation__service__pb2.TuneFusionRequest.FromString,
                     response_serializer=groundwire_dot_v1_dot_evaluation__service__pb2.TuneFusionResponse.SerializeToString,
             ),
+            'GetTunedFusion': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetTunedFusion,
+                    request_deserializer=groundwire_dot_v1_dot_evaluation__service__pb2.GetTunedFusionRequest.FromString,
+                    response_serializer=groundwire_dot_v1_dot_evaluation__service__pb2.GetTunedFusionResponse.SerializeToString,
+            ),
+            'ResetTunedFusion': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResetTunedFusion,
+                    request_deserializer=groundwire_dot_v1_dot_evaluation__service__pb2.ResetTunedFusionRequest.FromString,
+                    response_serializer=groundwire_dot_v1_dot_evaluation__service__pb2.ResetTunedFusionResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'groundwire.v1.EvaluationService', rpc_method_handlers)
@@ -138,7 +176,8 @@ def add_EvaluationServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class EvaluationService:
-    """EvaluationService measures and tunes on labelled question sets. Every RPC answers UNIMPLEMENTED today.
+    """EvaluationService measures and tunes on labelled question sets, which travel in the request. EvaluateAnswers and the
+    classifier answer UNIMPLEMENTED today.
     """
 
     @staticmethod
@@ -266,6 +305,60 @@ class EvaluationService:
             '/groundwire.v1.EvaluationService/TuneFusion',
             groundwire_dot_v1_dot_evaluation__service__pb2.TuneFusionRequest.SerializeToString,
             groundwire_dot_v1_dot_evaluation__service__pb2.TuneFusionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetTunedFusion(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/groundwire.v1.EvaluationService/GetTunedFusion',
+            groundwire_dot_v1_dot_evaluation__service__pb2.GetTunedFusionRequest.SerializeToString,
+            groundwire_dot_v1_dot_evaluation__service__pb2.GetTunedFusionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResetTunedFusion(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/groundwire.v1.EvaluationService/ResetTunedFusion',
+            groundwire_dot_v1_dot_evaluation__service__pb2.ResetTunedFusionRequest.SerializeToString,
+            groundwire_dot_v1_dot_evaluation__service__pb2.ResetTunedFusionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -27,14 +27,18 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class EvaluationServiceStub:
-    """EvaluationService measures and tunes on labelled question sets. Every RPC answers UNIMPLEMENTED today."""
+    """EvaluationService measures and tunes on labelled question sets, which travel in the request. EvaluateAnswers and the
+    classifier answer UNIMPLEMENTED today.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> EvaluationServiceAsyncStub: ...
     EvaluateRetrieval: _grpc.UnaryStreamMultiCallable[_evaluation_service_pb2.EvaluateRetrievalRequest, _evaluation_service_pb2.EvaluateRetrievalResponse]
-    """EvaluateRetrieval searches every question and reports recall."""
+    """EvaluateRetrieval searches every question and reports recall: how many of the questions had one of their sources
+    among the first passages.
+    """
     EvaluateAnswers: _grpc.UnaryStreamMultiCallable[_evaluation_service_pb2.EvaluateAnswersRequest, _evaluation_service_pb2.EvaluateAnswersResponse]
     """EvaluateAnswers answers every question and scores the answers."""
     TrainClassifier: _grpc.UnaryStreamMultiCallable[_evaluation_service_pb2.TrainClassifierRequest, _evaluation_service_pb2.TrainClassifierResponse]
@@ -42,15 +46,25 @@ class EvaluationServiceStub:
     EvaluateClassifier: _grpc.UnaryUnaryMultiCallable[_evaluation_service_pb2.EvaluateClassifierRequest, _evaluation_service_pb2.EvaluateClassifierResponse]
     """EvaluateClassifier scores the question classifier."""
     TuneFusion: _grpc.UnaryStreamMultiCallable[_evaluation_service_pb2.TuneFusionRequest, _evaluation_service_pb2.TuneFusionResponse]
-    """TuneFusion fits the constants of fusion, cross-validated."""
+    """TuneFusion fits weights of ranking to a question set, and reports what they gain on questions that they were not
+    fitted to. It changes nothing unless `apply` is set and the gain is more than noise. Leaving ends it.
+    """
+    GetTunedFusion: _grpc.UnaryUnaryMultiCallable[_evaluation_service_pb2.GetTunedFusionRequest, _evaluation_service_pb2.GetTunedFusionResponse]
+    """GetTunedFusion returns what TuneFusion has set on a collection."""
+    ResetTunedFusion: _grpc.UnaryUnaryMultiCallable[_evaluation_service_pb2.ResetTunedFusionRequest, _evaluation_service_pb2.ResetTunedFusionResponse]
+    """ResetTunedFusion puts a collection back to the constants of the profiles. Without any set, it does nothing."""
 
 @_typing.type_check_only
 class EvaluationServiceAsyncStub(EvaluationServiceStub):
-    """EvaluationService measures and tunes on labelled question sets. Every RPC answers UNIMPLEMENTED today."""
+    """EvaluationService measures and tunes on labelled question sets, which travel in the request. EvaluateAnswers and the
+    classifier answer UNIMPLEMENTED today.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     EvaluateRetrieval: _aio.UnaryStreamMultiCallable[_evaluation_service_pb2.EvaluateRetrievalRequest, _evaluation_service_pb2.EvaluateRetrievalResponse]  # type: ignore[assignment]
-    """EvaluateRetrieval searches every question and reports recall."""
+    """EvaluateRetrieval searches every question and reports recall: how many of the questions had one of their sources
+    among the first passages.
+    """
     EvaluateAnswers: _aio.UnaryStreamMultiCallable[_evaluation_service_pb2.EvaluateAnswersRequest, _evaluation_service_pb2.EvaluateAnswersResponse]  # type: ignore[assignment]
     """EvaluateAnswers answers every question and scores the answers."""
     TrainClassifier: _aio.UnaryStreamMultiCallable[_evaluation_service_pb2.TrainClassifierRequest, _evaluation_service_pb2.TrainClassifierResponse]  # type: ignore[assignment]
@@ -58,10 +72,18 @@ class EvaluationServiceAsyncStub(EvaluationServiceStub):
     EvaluateClassifier: _aio.UnaryUnaryMultiCallable[_evaluation_service_pb2.EvaluateClassifierRequest, _evaluation_service_pb2.EvaluateClassifierResponse]  # type: ignore[assignment]
     """EvaluateClassifier scores the question classifier."""
     TuneFusion: _aio.UnaryStreamMultiCallable[_evaluation_service_pb2.TuneFusionRequest, _evaluation_service_pb2.TuneFusionResponse]  # type: ignore[assignment]
-    """TuneFusion fits the constants of fusion, cross-validated."""
+    """TuneFusion fits weights of ranking to a question set, and reports what they gain on questions that they were not
+    fitted to. It changes nothing unless `apply` is set and the gain is more than noise. Leaving ends it.
+    """
+    GetTunedFusion: _aio.UnaryUnaryMultiCallable[_evaluation_service_pb2.GetTunedFusionRequest, _evaluation_service_pb2.GetTunedFusionResponse]  # type: ignore[assignment]
+    """GetTunedFusion returns what TuneFusion has set on a collection."""
+    ResetTunedFusion: _aio.UnaryUnaryMultiCallable[_evaluation_service_pb2.ResetTunedFusionRequest, _evaluation_service_pb2.ResetTunedFusionResponse]  # type: ignore[assignment]
+    """ResetTunedFusion puts a collection back to the constants of the profiles. Without any set, it does nothing."""
 
 class EvaluationServiceServicer(metaclass=_abc_1.ABCMeta):
-    """EvaluationService measures and tunes on labelled question sets. Every RPC answers UNIMPLEMENTED today."""
+    """EvaluationService measures and tunes on labelled question sets, which travel in the request. EvaluateAnswers and the
+    classifier answer UNIMPLEMENTED today.
+    """
 
     @_abc_1.abstractmethod
     def EvaluateRetrieval(
@@ -69,7 +91,9 @@ class EvaluationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _evaluation_service_pb2.EvaluateRetrievalRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_evaluation_service_pb2.EvaluateRetrievalResponse], _abc.AsyncIterator[_evaluation_service_pb2.EvaluateRetrievalResponse]]:
-        """EvaluateRetrieval searches every question and reports recall."""
+        """EvaluateRetrieval searches every question and reports recall: how many of the questions had one of their sources
+        among the first passages.
+        """
 
     @_abc_1.abstractmethod
     def EvaluateAnswers(
@@ -101,6 +125,24 @@ class EvaluationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _evaluation_service_pb2.TuneFusionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_evaluation_service_pb2.TuneFusionResponse], _abc.AsyncIterator[_evaluation_service_pb2.TuneFusionResponse]]:
-        """TuneFusion fits the constants of fusion, cross-validated."""
+        """TuneFusion fits weights of ranking to a question set, and reports what they gain on questions that they were not
+        fitted to. It changes nothing unless `apply` is set and the gain is more than noise. Leaving ends it.
+        """
+
+    @_abc_1.abstractmethod
+    def GetTunedFusion(
+        self,
+        request: _evaluation_service_pb2.GetTunedFusionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_evaluation_service_pb2.GetTunedFusionResponse, _abc.Awaitable[_evaluation_service_pb2.GetTunedFusionResponse]]:
+        """GetTunedFusion returns what TuneFusion has set on a collection."""
+
+    @_abc_1.abstractmethod
+    def ResetTunedFusion(
+        self,
+        request: _evaluation_service_pb2.ResetTunedFusionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_evaluation_service_pb2.ResetTunedFusionResponse, _abc.Awaitable[_evaluation_service_pb2.ResetTunedFusionResponse]]:
+        """ResetTunedFusion puts a collection back to the constants of the profiles. Without any set, it does nothing."""
 
 def add_EvaluationServiceServicer_to_server(servicer: EvaluationServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -24,21 +24,21 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bgroundwire/v1/passage.proto\x12\rgroundwire.v1\"\x88\x03\n\x07Passage\x12\x12\n\npassage_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\x12\n\nstart_char\x18\x04 \x01(\x05\x12\x10\n\x08\x65nd_char\x18\x05 \x01(\x05\x12\x12\n\nstart_line\x18\x06 \x01(\x05\x12\x10\n\x08\x65nd_line\x18\x07 \x01(\x05\x12\x0c\n\x04text\x18\x08 \x01(\t\x12*\n\tspan_kind\x18\t \x01(\x0e\x32\x17.groundwire.v1.SpanKind\x12\x13\n\x0b\x62readcrumbs\x18\n \x03(\t\x12\x10\n\x08language\x18\x0b \x01(\t\x12(\n\x04kind\x18\x0c \x01(\x0e\x32\x1a.groundwire.v1.ContentKind\x12\r\n\x05score\x18\r \x01(\x01\x12-\n\x0blist_scores\x18\x0e \x03(\x0b\x32\x18.groundwire.v1.ListScore\x12$\n\x06priors\x18\x0f \x03(\x0b\x32\x14.groundwire.v1.Prior\x12\x0b\n\x03hop\x18\x10 \x01(\x05\"g\n\tListScore\x12\x0c\n\x04list\x18\x01 \x01(\t\x12\x0c\n\x04rank\x18\x02 \x01(\x05\x12\x11\n\traw_score\x18\x03 \x01(\x01\x12\x14\n\x0c\x63ontribution\x18\x04 \x01(\x01\x12\x15\n\rmatched_terms\x18\x05 \x03(\t\"%\n\x05Prior\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x66\x61\x63tor\x18\x02 \x01(\x01*T\n\x08SpanKind\x12\x19\n\x15SPAN_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12SPAN_KIND_VERBATIM\x10\x01\x12\x15\n\x11SPAN_KIND_DERIVED\x10\x02*p\n\x0b\x43ontentKind\x12\x1c\n\x18\x43ONTENT_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11\x43ONTENT_KIND_CODE\x10\x01\x12\x15\n\x11\x43ONTENT_KIND_DOCS\x10\x02\x12\x15\n\x11\x43ONTENT_KIND_DATA\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bgroundwire/v1/passage.proto\x12\rgroundwire.v1\"\x9d\x03\n\x07Passage\x12\x12\n\npassage_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\x12\n\nstart_char\x18\x04 \x01(\x05\x12\x10\n\x08\x65nd_char\x18\x05 \x01(\x05\x12\x12\n\nstart_line\x18\x06 \x01(\x05\x12\x10\n\x08\x65nd_line\x18\x07 \x01(\x05\x12\x0c\n\x04text\x18\x08 \x01(\t\x12*\n\tspan_kind\x18\t \x01(\x0e\x32\x17.groundwire.v1.SpanKind\x12\x13\n\x0b\x62readcrumbs\x18\n \x03(\t\x12\x10\n\x08language\x18\x0b \x01(\t\x12(\n\x04kind\x18\x0c \x01(\x0e\x32\x1a.groundwire.v1.ContentKind\x12\r\n\x05score\x18\r \x01(\x01\x12-\n\x0blist_scores\x18\x0e \x03(\x0b\x32\x18.groundwire.v1.ListScore\x12$\n\x06priors\x18\x0f \x03(\x0b\x32\x14.groundwire.v1.Prior\x12\x0b\n\x03hop\x18\x10 \x01(\x05\x12\x13\n\x0borigin_text\x18\x11 \x01(\t\"g\n\tListScore\x12\x0c\n\x04list\x18\x01 \x01(\t\x12\x0c\n\x04rank\x18\x02 \x01(\x05\x12\x11\n\traw_score\x18\x03 \x01(\x01\x12\x14\n\x0c\x63ontribution\x18\x04 \x01(\x01\x12\x15\n\rmatched_terms\x18\x05 \x03(\t\"%\n\x05Prior\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x66\x61\x63tor\x18\x02 \x01(\x01*T\n\x08SpanKind\x12\x19\n\x15SPAN_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12SPAN_KIND_VERBATIM\x10\x01\x12\x15\n\x11SPAN_KIND_DERIVED\x10\x02*p\n\x0b\x43ontentKind\x12\x1c\n\x18\x43ONTENT_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11\x43ONTENT_KIND_CODE\x10\x01\x12\x15\n\x11\x43ONTENT_KIND_DOCS\x10\x02\x12\x15\n\x11\x43ONTENT_KIND_DATA\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'groundwire.v1.passage_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SPANKIND']._serialized_start=585
-  _globals['_SPANKIND']._serialized_end=669
-  _globals['_CONTENTKIND']._serialized_start=671
-  _globals['_CONTENTKIND']._serialized_end=783
+  _globals['_SPANKIND']._serialized_start=606
+  _globals['_SPANKIND']._serialized_end=690
+  _globals['_CONTENTKIND']._serialized_start=692
+  _globals['_CONTENTKIND']._serialized_end=804
   _globals['_PASSAGE']._serialized_start=47
-  _globals['_PASSAGE']._serialized_end=439
-  _globals['_LISTSCORE']._serialized_start=441
-  _globals['_LISTSCORE']._serialized_end=544
-  _globals['_PRIOR']._serialized_start=546
-  _globals['_PRIOR']._serialized_end=583
+  _globals['_PASSAGE']._serialized_end=460
+  _globals['_LISTSCORE']._serialized_start=462
+  _globals['_LISTSCORE']._serialized_end=565
+  _globals['_PRIOR']._serialized_start=567
+  _globals['_PRIOR']._serialized_end=604
 # @@protoc_insertion_point(module_scope)

@@ -30,7 +30,9 @@ class _SpanKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SpanKind.Val
     SPAN_KIND_VERBATIM: _SpanKind.ValueType  # 1
     """`text` is exactly document_text[start_char:end_char]."""
     SPAN_KIND_DERIVED: _SpanKind.ValueType  # 2
-    """`text` was made from a record (a list or a count); the span is that of its origin."""
+    """`text` was made from a record (a list or a count); the span is that of its origin, or of its beginning if it is
+    long.
+    """
 
 class SpanKind(_SpanKind, metaclass=_SpanKindEnumTypeWrapper):
     """SpanKind says how a passage's text relates to the stored text of its document."""
@@ -40,7 +42,9 @@ SPAN_KIND_UNSPECIFIED: SpanKind.ValueType  # 0
 SPAN_KIND_VERBATIM: SpanKind.ValueType  # 1
 """`text` is exactly document_text[start_char:end_char]."""
 SPAN_KIND_DERIVED: SpanKind.ValueType  # 2
-"""`text` was made from a record (a list or a count); the span is that of its origin."""
+"""`text` was made from a record (a list or a count); the span is that of its origin, or of its beginning if it is
+long.
+"""
 Global___SpanKind: _TypeAlias = SpanKind  # noqa: Y015
 
 class _ContentKind:
@@ -93,6 +97,7 @@ class Passage(_message.Message):
     LIST_SCORES_FIELD_NUMBER: _builtins.int
     PRIORS_FIELD_NUMBER: _builtins.int
     HOP_FIELD_NUMBER: _builtins.int
+    ORIGIN_TEXT_FIELD_NUMBER: _builtins.int
     passage_id: _builtins.str
     """Stable while the span's text and place in its document stay the same."""
     document_id: _builtins.str
@@ -119,6 +124,8 @@ class Passage(_message.Message):
     """Fused score after priors; comparable within one response only."""
     hop: _builtins.int
     """The hop that found it, 1 or 2; score and list_scores are of that hop's query."""
+    origin_text: _builtins.str
+    """What stands at the span when span_kind is DERIVED, document_text[start_char:end_char]; empty otherwise."""
     @_builtins.property
     def breadcrumbs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Enclosing names or headings, outermost first: ["Scheduler", "schedule"]."""
@@ -150,10 +157,11 @@ class Passage(_message.Message):
         list_scores: _abc.Iterable[Global___ListScore] | None = ...,
         priors: _abc.Iterable[Global___Prior] | None = ...,
         hop: _builtins.int = ...,
+        origin_text: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["breadcrumbs", b"breadcrumbs", "document_id", b"document_id", "end_char", b"end_char", "end_line", b"end_line", "hop", b"hop", "kind", b"kind", "language", b"language", "list_scores", b"list_scores", "passage_id", b"passage_id", "path", b"path", "priors", b"priors", "score", b"score", "span_kind", b"span_kind", "start_char", b"start_char", "start_line", b"start_line", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["breadcrumbs", b"breadcrumbs", "document_id", b"document_id", "end_char", b"end_char", "end_line", b"end_line", "hop", b"hop", "kind", b"kind", "language", b"language", "list_scores", b"list_scores", "origin_text", b"origin_text", "passage_id", b"passage_id", "path", b"path", "priors", b"priors", "score", b"score", "span_kind", b"span_kind", "start_char", b"start_char", "start_line", b"start_line", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

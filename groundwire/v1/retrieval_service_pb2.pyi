@@ -113,7 +113,9 @@ Global___BatchOrder: _TypeAlias = BatchOrder  # noqa: Y015
 
 @_typing.final
 class FusionOverrides(_message.Message):
-    """FusionOverrides changes constants of rank fusion for one request; unset fields keep the defaults."""
+    """FusionOverrides changes constants of ranking; unset fields keep those of the collection, as TuneFusion set them, and
+    else those of the profile. A signal that holds by share s, 0 to 1, multiplies a passage's score by 1 + weight * s.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -122,12 +124,16 @@ class FusionOverrides(_message.Message):
     RANK_CONSTANT_FIELD_NUMBER: _builtins.int
     POOL_COUNT_FIELD_NUMBER: _builtins.int
     EXPANDED_WEIGHT_FIELD_NUMBER: _builtins.int
+    MARGIN_WEIGHT_FIELD_NUMBER: _builtins.int
+    PROXIMITY_WEIGHT_FIELD_NUMBER: _builtins.int
+    PATH_WEIGHT_FIELD_NUMBER: _builtins.int
+    DEFINITION_WEIGHT_FIELD_NUMBER: _builtins.int
     lexical_weight: _builtins.float
-    """Weight of the BM25 list, 0 to 100. Default 3."""
+    """Weight of the BM25 list, 0 to 100. Default 2; 1 for EXPLORE and for a question that quotes no identifier."""
     dense_weight: _builtins.float
-    """Weight of the dense list, 0 to 100. Default 1. Not both weights may be 0."""
+    """Weight of the dense list, 0 to 100. Default 1; 1.5 for EXPLORE, 0.5 for SYMBOL. Not both weights may be 0."""
     rank_constant: _builtins.int
-    """The k of weight / (k + rank), 1 to 1000. Default 5."""
+    """The k of weight / (k + rank), 1 to 1000. Default 10; 5 for SYMBOL."""
     pool_count: _builtins.int
     """Candidates taken from each list, 1 to 1000. Default 60; never fewer than k, and more where max_per_file would
     leave fewer than k.
@@ -136,6 +142,14 @@ class FusionOverrides(_message.Message):
     """Weight of the BM25 list of the query with synonyms, 0 to 100. Default 1. There is such a list only when the
     collection's synonym table has something to add to the query.
     """
+    margin_weight: _builtins.float
+    """Weight of the signal that a passage's BM25 score is near the highest, 0 to 100. Default 0.5; 0 for EXPLORE."""
+    proximity_weight: _builtins.float
+    """Weight of the signal that words of the query stand near to each other, 0 to 100. Default 0.5; 0 for EXPLORE."""
+    path_weight: _builtins.float
+    """Weight of the signal that the path holds words of the query, 0 to 100. Default 0.3; 0 for EXPLORE."""
+    definition_weight: _builtins.float
+    """Weight of the list of passages that define the name which is the query, 0 to 100. Default 0; 6 for SYMBOL."""
     def __init__(
         self,
         *,
@@ -144,21 +158,35 @@ class FusionOverrides(_message.Message):
         rank_constant: _builtins.int | None = ...,
         pool_count: _builtins.int | None = ...,
         expanded_weight: _builtins.float | None = ...,
+        margin_weight: _builtins.float | None = ...,
+        proximity_weight: _builtins.float | None = ...,
+        path_weight: _builtins.float | None = ...,
+        definition_weight: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_dense_weight", b"_dense_weight", "_expanded_weight", b"_expanded_weight", "_lexical_weight", b"_lexical_weight", "_pool_count", b"_pool_count", "_rank_constant", b"_rank_constant", "dense_weight", b"dense_weight", "expanded_weight", b"expanded_weight", "lexical_weight", b"lexical_weight", "pool_count", b"pool_count", "rank_constant", b"rank_constant"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_definition_weight", b"_definition_weight", "_dense_weight", b"_dense_weight", "_expanded_weight", b"_expanded_weight", "_lexical_weight", b"_lexical_weight", "_margin_weight", b"_margin_weight", "_path_weight", b"_path_weight", "_pool_count", b"_pool_count", "_proximity_weight", b"_proximity_weight", "_rank_constant", b"_rank_constant", "definition_weight", b"definition_weight", "dense_weight", b"dense_weight", "expanded_weight", b"expanded_weight", "lexical_weight", b"lexical_weight", "margin_weight", b"margin_weight", "path_weight", b"path_weight", "pool_count", b"pool_count", "proximity_weight", b"proximity_weight", "rank_constant", b"rank_constant"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_dense_weight", b"_dense_weight", "_expanded_weight", b"_expanded_weight", "_lexical_weight", b"_lexical_weight", "_pool_count", b"_pool_count", "_rank_constant", b"_rank_constant", "dense_weight", b"dense_weight", "expanded_weight", b"expanded_weight", "lexical_weight", b"lexical_weight", "pool_count", b"pool_count", "rank_constant", b"rank_constant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_definition_weight", b"_definition_weight", "_dense_weight", b"_dense_weight", "_expanded_weight", b"_expanded_weight", "_lexical_weight", b"_lexical_weight", "_margin_weight", b"_margin_weight", "_path_weight", b"_path_weight", "_pool_count", b"_pool_count", "_proximity_weight", b"_proximity_weight", "_rank_constant", b"_rank_constant", "definition_weight", b"definition_weight", "dense_weight", b"dense_weight", "expanded_weight", b"expanded_weight", "lexical_weight", b"lexical_weight", "margin_weight", b"margin_weight", "path_weight", b"path_weight", "pool_count", b"pool_count", "proximity_weight", b"proximity_weight", "rank_constant", b"rank_constant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__definition_weight: _TypeAlias = _typing.Literal["definition_weight"]  # noqa: Y015
+    _WhichOneofArgType__definition_weight: _TypeAlias = _typing.Literal["_definition_weight", b"_definition_weight"]  # noqa: Y015
     _WhichOneofReturnType__dense_weight: _TypeAlias = _typing.Literal["dense_weight"]  # noqa: Y015
     _WhichOneofArgType__dense_weight: _TypeAlias = _typing.Literal["_dense_weight", b"_dense_weight"]  # noqa: Y015
     _WhichOneofReturnType__expanded_weight: _TypeAlias = _typing.Literal["expanded_weight"]  # noqa: Y015
     _WhichOneofArgType__expanded_weight: _TypeAlias = _typing.Literal["_expanded_weight", b"_expanded_weight"]  # noqa: Y015
     _WhichOneofReturnType__lexical_weight: _TypeAlias = _typing.Literal["lexical_weight"]  # noqa: Y015
     _WhichOneofArgType__lexical_weight: _TypeAlias = _typing.Literal["_lexical_weight", b"_lexical_weight"]  # noqa: Y015
+    _WhichOneofReturnType__margin_weight: _TypeAlias = _typing.Literal["margin_weight"]  # noqa: Y015
+    _WhichOneofArgType__margin_weight: _TypeAlias = _typing.Literal["_margin_weight", b"_margin_weight"]  # noqa: Y015
+    _WhichOneofReturnType__path_weight: _TypeAlias = _typing.Literal["path_weight"]  # noqa: Y015
+    _WhichOneofArgType__path_weight: _TypeAlias = _typing.Literal["_path_weight", b"_path_weight"]  # noqa: Y015
     _WhichOneofReturnType__pool_count: _TypeAlias = _typing.Literal["pool_count"]  # noqa: Y015
     _WhichOneofArgType__pool_count: _TypeAlias = _typing.Literal["_pool_count", b"_pool_count"]  # noqa: Y015
+    _WhichOneofReturnType__proximity_weight: _TypeAlias = _typing.Literal["proximity_weight"]  # noqa: Y015
+    _WhichOneofArgType__proximity_weight: _TypeAlias = _typing.Literal["_proximity_weight", b"_proximity_weight"]  # noqa: Y015
     _WhichOneofReturnType__rank_constant: _TypeAlias = _typing.Literal["rank_constant"]  # noqa: Y015
     _WhichOneofArgType__rank_constant: _TypeAlias = _typing.Literal["_rank_constant", b"_rank_constant"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__definition_weight) -> _WhichOneofReturnType__definition_weight | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__dense_weight) -> _WhichOneofReturnType__dense_weight | None: ...
     @_typing.overload
@@ -166,7 +194,13 @@ class FusionOverrides(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__lexical_weight) -> _WhichOneofReturnType__lexical_weight | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__margin_weight) -> _WhichOneofReturnType__margin_weight | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__path_weight) -> _WhichOneofReturnType__path_weight | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__pool_count) -> _WhichOneofReturnType__pool_count | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__proximity_weight) -> _WhichOneofReturnType__proximity_weight | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__rank_constant) -> _WhichOneofReturnType__rank_constant | None: ...
 

@@ -12,7 +12,7 @@ from groundwire.v1 import answer_service_pb2_grpc, error_pb2
 from retrieval_server.api.convert_answer import check_request_id, event_to_pb, question_from_pb, result_to_pb
 from retrieval_server.api.in_flight import worked_on
 from retrieval_server.api.status import item_status
-from retrieval_server.errors import FieldError, GroundwireError, InternalFault, InvalidRequest
+from retrieval_server.errors import FieldError, GroundwireError, InternalFault, InvalidRequest, fields_under
 from retrieval_server.generation.answer_model import Priority
 from retrieval_server.generation.answering import Answering
 from retrieval_server.generation.job_messages import dropped_to_pb, packed_to_pb
@@ -103,7 +103,8 @@ class AnswerServicer(answer_service_pb2_grpc.AnswerServiceServicer):
                 caller=context.peer(),
                 default_priority=Priority.BATCH,
             )
-            response.result.CopyFrom(result_to_pb(await self._answering.answer(question)))
+            with fields_under("answer."):
+                response.result.CopyFrom(result_to_pb(await self._answering.answer(question)))
             response.status.SetInParent()
         except GroundwireError as error:
             if error.reason == error_pb2.ERROR_REASON_SHUTTING_DOWN:

@@ -1,8 +1,6 @@
 """Between protobuf and the server's own nouns, checking what comes in."""
 
 import unicodedata
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from google.protobuf import duration_pb2
 
@@ -55,7 +53,7 @@ def retrieve_query(
 ) -> RetrieveQuery:
     """Return the checked query. Raises InvalidRequest naming the fields."""
     return RetrieveQuery(
-        query=_checked_query(request.query, settings, f"{field_prefix}query"),
+        query=checked_query(request.query, settings, f"{field_prefix}query"),
         collection=checked_name(request.collection, f"{field_prefix}collection"),
         k=_in_range(request.k if request.HasField("k") else _DEFAULT_K, 1, settings.max_k, f"{field_prefix}k"),
         profile=_profile(request.profile, f"{field_prefix}profile"),
@@ -72,19 +70,6 @@ def retrieve_query(
     )
 
 
-@contextmanager
-def fields_under(field_prefix: str) -> Iterator[None]:
-    """Put a prefix before the fields that a search itself refuses: it does not know where its request stood."""
-    try:
-        yield
-    except InvalidRequest as error:
-        raise InvalidRequest(
-            *(FieldError(f"{field_prefix}{one.field}", one.description) for one in error.field_errors),
-            reason=error.reason,
-            metadata=error.metadata,
-        ) from error
-
-
 def retrieve_response(result: RetrieveResult) -> retrieval_service_pb2.RetrieveResponse:
     """Return the response for a result."""
     elapsed = duration_pb2.Duration()
@@ -96,11 +81,16 @@ def retrieve_response(result: RetrieveResult) -> retrieval_service_pb2.RetrieveR
         dense_coverage=result.dense_coverage,
         answerability=result.answerability,
         answer_skipped_reason=skipped_reason_to_pb(result.skipped_reason),
-        profile_used=_PROFILE_TO_PB[result.profile_used],
+        profile_used=profile_to_pb(result.profile_used),
         profile_explanation=result.profile_explanation,
         elapsed=elapsed,
         second_hop=_second_hop_to_pb(result.second_hop),
     )
+
+
+def profile_to_pb(profile: Profile) -> retrieval_service_pb2.RetrievalProfile.ValueType:
+    """Return the enum value."""
+    return _PROFILE_TO_PB[profile]
 
 
 def skipped_reason_to_pb(reason: SkippedReason | None) -> retrieval_service_pb2.AnswerSkippedReason.ValueType:
@@ -108,7 +98,8 @@ def skipped_reason_to_pb(reason: SkippedReason | None) -> retrieval_service_pb2.
     return _SKIPPED_TO_PB[reason]
 
 
-def _checked_query(query: str, settings: ServerSettings, field: str) -> str:
+def checked_query(query: str, settings: ServerSettings, field: str) -> str:
+    """Return a query that is neither blank nor too long. Raises InvalidRequest naming the field."""
     size_bytes = len(query.encode())
     if size_bytes > settings.max_query_bytes:
         raise InvalidRequest(
@@ -142,6 +133,10 @@ def _fusion(overrides: retrieval_service_pb2.FusionOverrides, prefix: str) -> Fu
         lexical_weight=_weight(overrides, "lexical_weight", prefix),
         dense_weight=_weight(overrides, "dense_weight", prefix),
         expanded_weight=_weight(overrides, "expanded_weight", prefix),
+        margin_weight=_weight(overrides, "margin_weight", prefix),
+        proximity_weight=_weight(overrides, "proximity_weight", prefix),
+        path_weight=_weight(overrides, "path_weight", prefix),
+        definition_weight=_weight(overrides, "definition_weight", prefix),
         rank_constant=(
             _in_range(overrides.rank_constant, 1, _MAX_RANK_CONSTANT, f"{prefix}rank_constant")
             if overrides.HasField("rank_constant")

@@ -8,12 +8,12 @@ import grpc
 import structlog
 
 from groundwire.v1 import error_pb2, retrieval_service_pb2, retrieval_service_pb2_grpc
-from retrieval_server.api.convert import fields_under, retrieve_query, retrieve_response
+from retrieval_server.api.convert import retrieve_query, retrieve_response
 from retrieval_server.api.in_flight import worked_on
 from retrieval_server.api.message_size import check_message_size
 from retrieval_server.api.status import item_status
 from retrieval_server.corpus.searching import Searching
-from retrieval_server.errors import FieldError, GroundwireError, InternalFault, InvalidRequest
+from retrieval_server.errors import FieldError, GroundwireError, InternalFault, InvalidRequest, fields_under
 from retrieval_server.settings import ServerSettings
 
 Context = grpc.aio.ServicerContext[Any, Any]

@@ -1,5 +1,6 @@
 """CorpusService: synonym tables."""
 
+import asyncio
 from typing import Any
 
 import grpc
@@ -25,7 +26,8 @@ class SynonymsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
     ) -> corpus_service_pb2.PutSynonymTableResponse:
         """Replace the table."""
         opened = self._catalog.get(request.collection)
-        await opened.write(Collection.put_synonyms, _table(request))
+        # The largest tables take seconds to read and check.
+        await opened.write(Collection.put_synonyms, await asyncio.to_thread(_table, request))
         return corpus_service_pb2.PutSynonymTableResponse()
 
     async def GetSynonymTable(

@@ -5,8 +5,9 @@ import errno
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any, TypeVar
 
 import structlog
 
@@ -20,6 +21,8 @@ from retrieval_server.corpus.rebuilding import Rebuild
 from retrieval_server.corpus.view import CollectionView
 from retrieval_server.engine.encoder import Encoder
 from retrieval_server.errors import Conflict, FailedPrecondition, FieldError, GroundwireError, InvalidRequest
+
+T = TypeVar("T")
 
 _log = structlog.get_logger()
 
@@ -49,6 +52,7 @@ class Catalog:
         self._damaged: dict[str, GroundwireError] = {}
         self._rebuilds: dict[str, Rebuild] = {}
         self._changing = asyncio.Lock()
+        self._changes: set[asyncio.Task[Any]] = set()
 
     async def open_all(self) -> None:
         """Open every collection. Raises GroundwireError for one that this server cannot read."""
@@ -89,18 +93,22 @@ class Catalog:
     async def get_or_create(self, name: str, field: str = "collection") -> OpenCollection:
         """Return a collection, making an empty one when it is not there."""
         name = checked_name(name, field)
-        async with self._changing:
+
+        async def change() -> OpenCollection:
             if name not in self._open and name not in self._damaged:
                 self._check_writable()
                 await self._open_one(name)
             return self.get(name, field)
+
+        return await self._change(change)
 
     async def create(self, name: str, settings: CollectionSettings) -> OpenCollection:
         """Make an empty collection. Raises Conflict when there is one of that name."""
         if not name:
             raise InvalidRequest(FieldError("name", "must be set"))
         checked_name(name, "name")
-        async with self._changing:
+
+        async def change() -> OpenCollection:
             self._check_writable()
             if name in self.names():
                 raise Conflict(
@@ -112,6 +120,8 @@ class Catalog:
             await opened.write(Collection.configure, settings)
             return opened
 
+        return await self._change(change)
+
     async def delete(self, name: str) -> int:
         """Remove a collection, a damaged one as well; return how many documents it had as far as that is known.
 
@@ -119,7 +129,8 @@ class Catalog:
         """
         if not name:
             raise InvalidRequest(FieldError("name", "must be set"))
-        async with self._changing:
+
+        async def change() -> int:
             self._check_writable()
             count = 0
             if name not in self._damaged:
@@ -135,12 +146,15 @@ class Catalog:
                 await asyncio.to_thread(self._directories.remove, directory)
             return count
 
+        return await self._change(change)
+
     async def replace(self, name: str, fill: Callable[[Path, CollectionView | None], None]) -> OpenCollection:
         """Let what `fill` makes take the place of a collection, or be one; it is told what was there.
 
         Searches go on; those that have begun end on what was there. Raises Conflict while something is synced into it.
         """
-        async with self._changing:
+
+        async def change() -> OpenCollection:
             opened = self._open.get(name)
             if opened is None:
                 directory = await asyncio.to_thread(self._directories.put_next, name, lambda target: fill(target, None))
@@ -152,7 +166,6 @@ class Catalog:
                 self._damaged.pop(name, None)
                 return opened
             _check_no_sync(opened)
-            await self._end_rebuild(name)
 
             def make_next(old: Collection) -> Collection:
                 view = old.current_view
@@ -163,9 +176,16 @@ class Catalog:
                     self._directories.remove(directory)
                     raise
 
-            await opened.replace(make_next)
+            opened.is_being_replaced = True
+            try:
+                await self._end_rebuild(name)
+                await opened.replace(make_next)
+            finally:
+                opened.is_being_replaced = False
             await asyncio.to_thread(self._remove_older, name)
             return opened
+
+        return await self._change(change)
 
     def rebuild(self, name: str, *, full: bool) -> Rebuild:
         """Start to rebuild a collection, or return the rebuild that is running. Raises NotFound."""
@@ -175,6 +195,21 @@ class Catalog:
             return running
         self._rebuilds[opened.name] = Rebuild(opened, full=full)
         return self._rebuilds[opened.name]
+
+    async def _change(self, change: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Carry out a change of which collections there are, one at a time.
+
+        It comes to its end although its caller leaves: half of it would keep files open that nobody knows of.
+        """
+
+        async def in_turn() -> T:
+            async with self._changing:
+                return await change()
+
+        task = asyncio.create_task(in_turn())
+        self._changes.add(task)
+        task.add_done_callback(self._changes.discard)
+        return await asyncio.shield(task)
 
     def _check_writable(self) -> None:
         if self._is_read_only:
@@ -187,6 +222,8 @@ class Catalog:
 
     async def close(self) -> None:
         """Close every collection."""
+        if self._changes:
+            await asyncio.wait(self._changes)
         for name, opened in self._open.items():
             await self._end_rebuild(name)
             await opened.close()

@@ -33,7 +33,7 @@ def counts_of_table(connection: sqlite3.Connection, table: ChunkTable) -> ChunkC
     document_embeddable = np.fromiter(is_embedded, bool, len(table.documents))
     embeddable = int(np.count_nonzero(document_embeddable[table.document_indexes])) if len(table) else 0
     (missing,) = connection.execute(
-        """SELECT count(*) FROM chunks c JOIN documents d USING (document_row)
+        """SELECT count(*) FROM chunks c INDEXED BY chunks_to_embed JOIN documents d USING (document_row)
            WHERE c.embeddable AND NOT c.embedded AND d.died_generation IS NULL"""
     ).fetchone()
     return ChunkCounts(len(table), embeddable, embeddable - int(missing))

@@ -20,6 +20,7 @@ from retrieval_server.corpus.commit_steps import CommitStep, passed
 from retrieval_server.corpus.dense_manifest import VectorsOf
 from retrieval_server.corpus.dense_segments import DenseSegments
 from retrieval_server.corpus.dense_upkeep import Adopt, Step, next_step
+from retrieval_server.corpus.fusion_text import fusion_from_text, fusion_to_text
 from retrieval_server.corpus.held_views import HeldViews
 from retrieval_server.corpus.integrity import check_database_is_there, check_nothing_was_lost
 from retrieval_server.corpus.known_terms import KnownTerms
@@ -36,7 +37,7 @@ from retrieval_server.engine.chunkers import CHUNKER_VERSION
 from retrieval_server.engine.synonyms import SynonymTable
 from retrieval_server.engine.windows import WINDOWS_VERSION
 from retrieval_server.errors import GroundwireError
-from retrieval_server.model import PassageFilter
+from retrieval_server.model import FusionOverrides, PassageFilter, Profile
 
 # Up to this size an index built afresh costs a few seconds, off the request path.
 _ALWAYS_COMPACTED_CHUNKS = 50_000
@@ -153,6 +154,15 @@ class Collection:
         self._store.set_meta(synonyms=synonyms_to_text(table))
         self._view = replace(self._view, synonyms=table)
 
+    def put_tuned_fusion(self, setting_of: Mapping[Profile, FusionOverrides]) -> None:
+        """Replace what was tuned for some profiles, or drop it where the setting sets nothing; searches use it at once.
+
+        What is kept for other profiles stays.
+        """
+        kept = {**self._view.tuned_fusion, **setting_of}
+        self._store.set_meta(tuned_fusion=fusion_to_text(kept))
+        self._view = replace(self._view, tuned_fusion=fusion_from_text(self._store.meta("tuned_fusion")))
+
     def configure(self, settings: CollectionSettings) -> None:
         """Set how a collection that is still empty is to work."""
         self._store.set_meta(**settings.to_meta())
@@ -247,6 +257,7 @@ class Collection:
             reader=self.reader,
             known_terms=self._known_terms,
             synonyms=synonyms_from_text(self._store.meta("synonyms")),
+            tuned_fusion=fusion_from_text(self._store.meta("tuned_fusion")),
         )
 
     def _publish(self, view: CollectionView) -> None:

@@ -1,7 +1,7 @@
 """What is set on a document, beside its text: title, address, metadata; and how it is written down."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +12,10 @@ SetValue = MetadataValue | datetime
 """A value as callers give it. A point in time is one here, and a string that sorts like it where filters look."""
 
 _TIME = "time"
+# The limits of the contract's MetadataValue.
+_MAX_KEY_COUNT = 64
+_MAX_KEY_BYTES = 128
+_MAX_TOTAL_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,20 @@ def metadata_from_json(text: str) -> dict[str, SetValue]:
     return metadata_of_dict(json.loads(text))
 
 
+def within_limits(read: Iterable[tuple[str, MetadataValue]]) -> dict[str, MetadataValue]:
+    """Return metadata that a file says of itself, without what is beyond the contract's limits."""
+    metadata: dict[str, MetadataValue] = {}
+    room_bytes = _MAX_TOTAL_BYTES
+    for key, value in read:
+        key_bytes = len(key.encode())
+        size_bytes = key_bytes + _size_bytes(value)
+        if not 0 < key_bytes <= _MAX_KEY_BYTES or size_bytes > room_bytes or len(metadata) == _MAX_KEY_COUNT:
+            continue
+        metadata[key] = value
+        room_bytes -= size_bytes
+    return metadata
+
+
 def filterable(text: str) -> dict[str, MetadataValue]:
     """Return a document's metadata as filters see it: times are RFC 3339 strings in UTC."""
     return {
@@ -65,6 +83,11 @@ def rfc3339(moment: datetime) -> str:
 def metadata_of_dict(stored: Mapping[str, Any]) -> dict[str, SetValue]:
     """Return values from their JSON forms."""
     return {key: _value(value) for key, value in stored.items()}
+
+
+def _size_bytes(value: MetadataValue) -> int:
+    texts = value if isinstance(value, tuple) else (value,)
+    return sum(len(text.encode()) if isinstance(text, str) else 8 for text in texts)
 
 
 def _value(stored: Any) -> SetValue:

@@ -67,6 +67,7 @@ class OpenCollection:
         self.collection = collection
         self._is_read_only = is_read_only
         self.syncing_sources: set[str] = set()
+        self.is_being_replaced = False
         self._encoder = encoder
         self._writer = ThreadPoolExecutor(1, thread_name_prefix=f"write-{collection.name}")
         self._is_closing = False
@@ -180,15 +181,16 @@ class OpenCollection:
                 await self._embed_all()
                 self._vectors.wake()
                 await self._compact()
-                with self.view() as view:
-                    await learn_terms(view, self._changed.is_set)
+                await learn_terms(self.view, self._changed.is_set)
             except Exception:
                 _log.exception("upkeep failed", collection=self.collection.name)
                 await asyncio.sleep(_RETRY_DELAY_S)
                 self._changed.set()
 
     async def _embed_all(self) -> None:
-        if self._encoder is None or not await self._on_writer(self.collection.chunks_to_embed, 0, 1):
+        # Another one may take its place meanwhile, in which the ids stand for other chunks.
+        collection = self.collection
+        if self._encoder is None or not await self._on_writer(collection.chunks_to_embed, 0, 1):
             return
         position = 0
         taking = asyncio.Lock()
@@ -197,21 +199,21 @@ class OpenCollection:
             nonlocal position
             while True:
                 async with taking:
-                    chunks = await self._on_writer(self.collection.chunks_to_embed, position, _EMBEDDED_PER_STEP_CHUNKS)
+                    chunks = await self._on_writer(collection.chunks_to_embed, position, _EMBEDDED_PER_STEP_CHUNKS)
                     if not chunks:
                         return
                     position = chunks[-1].chunk_id
                 # Encoding runs beside the writer thread, so that a sync never waits for it.
                 windows = await asyncio.to_thread(embed_chunks, chunks, encoder, self._known_vectors)
                 by_chunk = {chunk.chunk_id: found for chunk, found in zip(chunks, windows, strict=True)}
-                await self._on_writer(self.collection.store_vectors, by_chunk)
+                await self._on_writer(collection.store_vectors, by_chunk)
 
         # Two at a time: one makes texts and stores vectors while the other keeps the encoder busy.
         async with asyncio.TaskGroup() as group:
             for _ in range(2):
                 group.create_task(embed_some(self._encoder))
-        view = self.collection.current_view
-        _log.info("vectors complete", collection=self.collection.name, chunk_count=view.embedded_chunk_count)
+        count = collection.current_view.embedded_chunk_count
+        _log.info("vectors complete", collection=collection.name, chunk_count=count)
 
     async def _compact(self) -> None:
         if not await self._on_writer(self.collection.needs_compaction):

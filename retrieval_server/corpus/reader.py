@@ -106,7 +106,9 @@ class CorpusReader:
     def passages(self, places: Mapping[int, Place]) -> Mapping[int, Passage]:
         """Return the chunks, by id, as unscored passages of the documents where they stand."""
         rows = self._by_ids(
-            """SELECT chunk_id, start_char, end_char, start_line, end_line, text, breadcrumbs, is_derived
+            """SELECT chunk_id, start_char, end_char, start_line, end_line, text, breadcrumbs, is_derived,
+                   CASE WHEN is_derived THEN (SELECT substr(t.text, start_char + 1, end_char - start_char)
+                       FROM texts t WHERE t.document_row = chunks.document_row) END
                FROM chunks WHERE chunk_id IN ({})""",
             list(places),
         )
@@ -273,6 +275,7 @@ def _passage(
     text: str,
     breadcrumbs: str,
     is_derived: int,
+    origin_text: str | None,
 ) -> Passage:
     return Passage(
         passage_id=f"{document.document_id}:{start_char}-{end_char}",
@@ -287,4 +290,5 @@ def _passage(
         language=document.language,
         kind=document.kind,
         is_derived=bool(is_derived),
+        origin_text=origin_text or "",
     )

@@ -8,6 +8,7 @@ from itertools import groupby
 
 import structlog
 
+from groundwire.v1 import error_pb2
 from retrieval_server.corpus.changes import SourceChange
 from retrieval_server.corpus.collection import Collection
 from retrieval_server.corpus.collection_settings import CollectionSettings
@@ -15,6 +16,7 @@ from retrieval_server.corpus.document_rows import StoredDocument
 from retrieval_server.corpus.documents import SkippedFile
 from retrieval_server.corpus.open_collection import OpenCollection
 from retrieval_server.corpus.parsing import File, ParsedFile, Parser
+from retrieval_server.errors import Cancelled
 
 _log = structlog.get_logger()
 
@@ -49,7 +51,7 @@ class Rebuild:
         return not self._task.done()
 
     async def follow(self) -> AsyncGenerator[RebuildProgress]:
-        """Yield progress as it is made, at last a finished one. Raises what the rebuild failed with."""
+        """Yield progress as it is made, at last a finished one. Raises what it failed with, or Cancelled."""
         shown = None
         while True:
             async with self._changed:
@@ -57,6 +59,11 @@ class Rebuild:
                     await self._changed.wait()
             shown = self._progress
             if shown.is_finished or not self.is_running:
+                if self._task.cancelled():
+                    raise Cancelled(
+                        error_pb2.ERROR_REASON_JOB_CANCELLED,
+                        f"the rebuild of {self._opened.name} was ended: it is being removed, put back or closed",
+                    )
                 await self._task
                 yield self._progress
                 return

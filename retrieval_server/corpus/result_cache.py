@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from retrieval_server.model import RetrieveQuery, RetrieveResult
 
-# About 2 KB a passage.
 _MAX_RESULTS = 512
-_MAX_REMEMBERED_K = 50
+# A view takes no more memory by this; the text is nearly all of a result.
+_MAX_CHARS = 16_000_000
+_MAX_CHARS_OF_ONE = _MAX_CHARS // 16
 
 
 class ResultCache:
@@ -17,20 +18,27 @@ class ResultCache:
 
     def __init__(self) -> None:
         self._results: OrderedDict[RetrieveQuery, RetrieveResult] = OrderedDict()
+        self._char_count = 0
         self._lock = threading.Lock()
 
     def get(self, query: RetrieveQuery, search: Callable[[], RetrieveResult]) -> RetrieveResult:
         """Return the result that is remembered, its `elapsed_s` 0, or that of `search`."""
-        if query.k > _MAX_REMEMBERED_K:
-            return search()
         with self._lock:
             found = self._results.get(query)
             if found is not None:
                 self._results.move_to_end(query)
                 return replace(found, elapsed_s=0.0)
         result = search()
+        if (char_count := _char_count(result)) > _MAX_CHARS_OF_ONE:
+            return result
         with self._lock:
+            replaced = self._results.pop(query, None)
+            self._char_count += char_count - (_char_count(replaced) if replaced else 0)
             self._results[query] = result
-            if len(self._results) > _MAX_RESULTS:
-                self._results.popitem(last=False)
+            while len(self._results) > _MAX_RESULTS or self._char_count > _MAX_CHARS:
+                self._char_count -= _char_count(self._results.popitem(last=False)[1])
         return result
+
+
+def _char_count(result: RetrieveResult) -> int:
+    return sum(len(passage.text) + len(passage.origin_text) for passage in result.passages)

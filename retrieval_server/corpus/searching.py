@@ -7,7 +7,9 @@ from functools import lru_cache
 from groundwire.cpu import usable_core_count
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.open_collection import OpenCollection
+from retrieval_server.engine.candidates import Encode
 from retrieval_server.engine.encoder import Encoder
+from retrieval_server.engine.reranking import Reranker
 from retrieval_server.engine.retriever import retrieve
 from retrieval_server.model import RetrieveQuery, RetrieveResult
 
@@ -17,13 +19,21 @@ _MAX_KNOWN_QUERIES = 1024
 class Searching:
     """Runs queries on as many threads as there are cores; more would only wait for each other."""
 
-    def __init__(self, catalog: Catalog, encoder: Encoder | None, *, remembers: bool) -> None:
+    def __init__(
+        self, catalog: Catalog, encoder: Encoder | None, reranker: Reranker | None = None, *, remembers: bool
+    ) -> None:
         self._catalog = catalog
+        self._reranker = reranker
         self._remembers = remembers
         # A vector depends on its text alone, and callers repeat themselves: with another k, in an answer, in a retry.
         known_count = _MAX_KNOWN_QUERIES if remembers else 0
         self._query_vector = lru_cache(known_count)(encoder.encode_query) if encoder else None
         self._threads = ThreadPoolExecutor(usable_core_count(), thread_name_prefix="search")
+
+    @property
+    def encode(self) -> Encode | None:
+        """What makes the vectors of queries; None without an encoder."""
+        return self._query_vector
 
     async def retrieve(self, query: RetrieveQuery) -> RetrieveResult:
         """Return the result of one query. Raises NotFound for an unknown collection."""
@@ -36,6 +46,8 @@ class Searching:
 
     def _run(self, opened: OpenCollection, query: RetrieveQuery) -> RetrieveResult:
         with opened.view() as view:
-            if not self._remembers:
-                return retrieve(query, view, self._query_vector)
-            return view.results.get(query, lambda: retrieve(query, view, self._query_vector))
+
+            def search() -> RetrieveResult:
+                return retrieve(query, view, self._query_vector, self._reranker)
+
+            return view.results.get(query, search) if self._remembers else search()

@@ -35,7 +35,12 @@ class Snapshotting:
                     copy_database(frozen, partial_snapshot.path / DATABASE)
                 return partial_snapshot.finish(generation)
 
-            return await asyncio.to_thread(copy)
+            copying = asyncio.ensure_future(asyncio.to_thread(copy))
+            try:
+                return await asyncio.shield(copying)
+            finally:
+                # A caller may leave; what the thread still fills must not be thrown away under its hands.
+                await asyncio.wait([copying])
 
     async def list_all(self, collection: str | None) -> list[Snapshot]:
         """Return the snapshots of a collection, or of all, newest first."""

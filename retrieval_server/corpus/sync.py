@@ -13,7 +13,7 @@ from retrieval_server.corpus.collection import Collection
 from retrieval_server.corpus.documents import SkippedFile, path_problem
 from retrieval_server.corpus.open_collection import OpenCollection
 from retrieval_server.corpus.parsing import File, Parsed, ParsedFile, Parser
-from retrieval_server.corpus.reader import StoredFile
+from retrieval_server.corpus.reader import CorpusReader, StoredFile
 from retrieval_server.errors import Conflict, FieldError, GroundwireError, InvalidRequest
 
 # Files are parsed in batches of about this size, a few batches at a time.
@@ -89,11 +89,14 @@ class SourceSync:
                 error_pb2.ERROR_REASON_SYNC_IN_PROGRESS,
                 f"another sync of {self._plan.source_key} is in progress; wait for it to end",
             )
+        if self._opened.is_being_replaced:  # what is compared now is not what would be committed to
+            raise Conflict(
+                error_pb2.ERROR_REASON_SYNC_IN_PROGRESS,
+                f"{self._opened.name} is being put back to a snapshot; sync again when that has ended",
+            )
         self._opened.syncing_sources.add(self._plan.source_key)
         try:
-            reader = self._opened.collection.reader
-            self._stored = await asyncio.to_thread(reader.files_of_source, self._plan.source_key)
-            self._stored_prefix = await asyncio.to_thread(reader.display_prefix, self._plan.source_key)
+            self._stored, self._stored_prefix = await self._opened.read(self._read_stored)
         except BaseException:
             self._opened.syncing_sources.discard(self._plan.source_key)
             raise
@@ -110,6 +113,9 @@ class SourceSync:
         finally:
             self._parser.close()
             self._opened.syncing_sources.discard(self._plan.source_key)
+
+    def _read_stored(self, reader: CorpusReader) -> tuple[dict[str, StoredFile], str | None]:
+        return reader.files_of_source(self._plan.source_key), reader.display_prefix(self._plan.source_key)
 
     @property
     def waits_for_content(self) -> bool:
@@ -144,10 +150,6 @@ class SourceSync:
             raise GroundwireError(
                 error_pb2.ERROR_REASON_PROTOCOL_ORDER, f"content of {relative_path!r} came without being asked for"
             )
-        if unreadable:
-            self._wanted.discard(relative_path)
-            self._incoming = None
-            return self._report(FileReport(relative_path, FileOutcome.SKIPPED, "could not be read"))
         if self._incoming is None:
             self._incoming = _Incoming(relative_path)
         if self._incoming.relative_path != relative_path:
@@ -155,6 +157,10 @@ class SourceSync:
                 error_pb2.ERROR_REASON_PROTOCOL_ORDER,
                 f"content of {relative_path!r} came before the last part of {self._incoming.relative_path!r}",
             )
+        if unreadable:
+            self._wanted.discard(relative_path)
+            self._incoming = None
+            return self._report(FileReport(relative_path, FileOutcome.SKIPPED, "could not be read"))
         # One byte above the limit is enough to know, and keeps a file that grew meanwhile out of memory.
         room = self._plan.max_file_bytes + 1 - len(self._incoming.data)
         self._incoming.data += data[: max(0, room)]

@@ -15,7 +15,7 @@ from retrieval_server.engine.dense import DenseView
 from retrieval_server.engine.lexical import LexicalView
 from retrieval_server.engine.proximity import TermKeys
 from retrieval_server.engine.synonyms import NO_SYNONYMS, SynonymTable
-from retrieval_server.model import Passage
+from retrieval_server.model import FusionOverrides, Passage, Profile
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class CollectionView:
     reader: CorpusReader
     known_terms: KnownTerms
     synonyms: SynonymTable = NO_SYNONYMS
+    tuned_fusion: Mapping[Profile, FusionOverrides] = field(default_factory=dict)
     # Every view has its own, so a result is never older than what it was found in.
     results: ResultCache = field(default_factory=ResultCache, init=False, compare=False)
 

@@ -1,8 +1,8 @@
 """How likely a collection is to hold the answer: what of the question the passages cover, and what it has never heard.
 
-A logistic regression of three features, fitted on every other question of those that the trees of `tests/quality` can
-and cannot answer, both kinds weighing alike; `make quality` prints how it separates the other half, and how reliable
-it is.
+A logistic regression of three features, fitted on every other question of those that vLLM, scrapy and dask can and
+cannot answer, both kinds weighing alike; `make quality` prints how it separates the other half, and those over tvm_ffi,
+of which none was used, and how reliable it is.
 """
 
 import math

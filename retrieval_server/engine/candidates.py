@@ -18,9 +18,10 @@ from retrieval_server.engine.lexical import LexicalQuery, LexicalView
 from retrieval_server.engine.ordering import by_score
 from retrieval_server.engine.priors import source_priors
 from retrieval_server.engine.proximity import TermKeys
+from retrieval_server.engine.reranking import Reranker, with_best_reranked
 from retrieval_server.engine.signals import LOOKED_AT_COUNT, Signals
 from retrieval_server.engine.synonyms import SynonymTable
-from retrieval_server.model import FusionConstants, Passage, Prior
+from retrieval_server.model import FusionConstants, FusionOverrides, Passage, Prior, Profile
 
 BM25, BM25_EXPANDED, DEFINITION, DENSE = "bm25", "bm25_expanded", "definition", "dense"
 
@@ -60,6 +61,10 @@ class IndexView(Protocol):
     @property
     def synonyms(self) -> SynonymTable:
         """The collection's synonyms."""
+
+    @property
+    def tuned_fusion(self) -> Mapping[Profile, FusionOverrides]:
+        """What was tuned on the collection, by the profile that it holds for."""
 
     def places(self, chunk_ids: Sequence[int]) -> Mapping[int, Place]:
         """Return the place of each chunk."""
@@ -106,6 +111,7 @@ class CandidateSearch:
     encode: Encode | None
     constants: FusionConstants
     subsets: Sequence[Allowed | None] = (None,)
+    reranker: Reranker | None = None
 
     def find(self, question: Question, pool_count: int) -> Candidates:
         """Return what the lists find, at most `pool_count` in each list of each subset."""
@@ -138,14 +144,18 @@ class CandidateSearch:
     def _ranked(
         self, question: Question, scores: Mapping[int, float], places: Mapping[int, Place], lexical_hits: Hits
     ) -> list[Candidate]:
-        """Order by fused score times priors, and what then leads by its signals, too."""
+        """Order by fused score times priors, what then leads by its signals, too, and what leads now by a reranker."""
         query_terms = frozenset(question.lexical.weight_by_term)
         ranked = _sorted(_candidate(i, places[i], score, query_terms) for i, score in scores.items())
         signals = Signals(question.dense_text, question.lexical, self.view.lexical.idf, self.constants)
         paths = {c.chunk_id: c.place.document.relative_path for c in ranked[:LOOKED_AT_COUNT]}
         factors = signals.factors(paths, lexical_hits, self.view.term_keys)
         ranked = _sorted(_raised(c, factors.get(c.chunk_id, ())) for c in ranked)
-        return by_file(ranked, self.constants.file_passage_count) if self.constants.file_passage_count else ranked
+        if self.constants.file_passage_count:
+            ranked = by_file(ranked, self.constants.file_passage_count)
+        if self.reranker is None:
+            return ranked
+        return with_best_reranked(question.dense_text, ranked, self.reranker, self.view.passages)
 
     def _lexical(self, query: LexicalQuery, weight: float, pool_count: int) -> list[Hits]:
         if weight == 0:

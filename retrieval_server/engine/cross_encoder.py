@@ -1,4 +1,4 @@
-"""The seam for a second look: a model that reads query and passage together and orders the best candidates anew.
+"""A cross-encoder: a model that reads query and passage together, for `engine.reranking`.
 
 None is shipped; GROUNDWIRE_CROSS_ENCODER names an ONNX file, with its tokenizer.json beside it.
 """
@@ -6,7 +6,6 @@ None is shipped; GROUNDWIRE_CROSS_ENCODER names an ONNX file, with its tokenizer
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import onnxruntime as ort
@@ -19,24 +18,6 @@ TOKENIZER_NAME = "tokenizer.json"
 # What the encoders that such models are made from were trained to see; a tokenizer.json may say less.
 _MAX_PIECES = 512
 _SINGLE_LOGIT, _TWO_CLASSES = 1, 2
-
-
-class Reranker(Protocol):
-    """Says how well passages answer a query; scores of one query compare with each other and with no others."""
-
-    def scores(self, query: str, passages: Sequence[str]) -> NDArray[np.float32]:
-        """Return one score a passage, (n_passages,) float32, higher for better; each depends on its pair alone."""
-        ...
-
-
-def reranked(query: str, passages: Sequence[str], reranker: Reranker) -> list[tuple[int, float]]:
-    """Return (index into `passages`, score), best first; passages of equal score keep their order.
-
-    Meant for the first N of a fused list, whose rest follows as it was: a pair costs as much as a query's embedding
-    many times over, and N bounds what a search may cost.
-    """
-    scores = reranker.scores(query, passages)
-    return [(int(index), float(scores[index])) for index in np.argsort(-scores, kind="stable")]
 
 
 class CrossEncoder:

@@ -5,8 +5,10 @@ among the few passages that are about to be returned. All thresholds are near 1:
 costs an answer, one that is wrongly returned costs a line.
 """
 
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
+from itertools import combinations
 
 from retrieval_server.model import Passage
 
@@ -28,10 +30,17 @@ class DistinctPassages:
     def admits(self, passage: Passage) -> bool:
         """Remember the passage and return True, unless it repeats one that is remembered."""
         text = _Text(passage)
-        if any(_overlap(text.passage, kept.passage) or _is_copy(text, kept) for kept in self._kept):
+        if any(_repeat(text, kept) for kept in self._kept):
             return False
         self._kept.append(text)
         return True
+
+
+def repeating_pairs(passages: Sequence[Passage]) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of positions whose passages repeat each other."""
+    for (one, text), (other, other_text) in combinations(enumerate(map(_Text, passages)), 2):
+        if _repeat(text, other_text):
+            yield one, other
 
 
 class _Text:
@@ -53,9 +62,13 @@ class _Text:
         return frozenset(zip(self.words, self.words[1:], strict=False))
 
 
+def _repeat(one: _Text, other: _Text) -> bool:
+    return _overlap(one.passage, other.passage) or _is_copy(one, other)
+
+
 def _overlap(one: Passage, other: Passage) -> bool:
-    if one.document_id != other.document_id:
-        return False
+    if one.document_id != other.document_id or one.is_derived or other.is_derived:
+        return False  # a count and its list say different things of one place
     common = min(one.end_char, other.end_char) - max(one.start_char, other.start_char)
     shorter = min(one.end_char - one.start_char, other.end_char - other.start_char)
     return shorter > 0 and common >= shorter * _MIN_OVERLAP

@@ -20,6 +20,11 @@ def source_priors(path: str, query_terms: frozenset[str]) -> tuple[Prior, ...]:
     return tuple(p for p in priors if p is not _TEST_SOURCE) if query_terms & _TEST_TERMS else priors
 
 
+def is_test_source(path: str) -> bool:
+    """Tell whether a document at `path` tests others."""
+    return _TEST_SOURCE in _priors_of(path)
+
+
 @lru_cache(maxsize=100_000)
 def _priors_of(path: str) -> tuple[Prior, ...]:
     place = PurePosixPath(path.lower())

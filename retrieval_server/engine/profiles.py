@@ -1,10 +1,10 @@
 """The constants of ranking for each kind of query, in one place; `make ablation` prints what each is worth."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from retrieval_server.engine.query_kind import query_kind
-from retrieval_server.model import FusionConstants, Profile, RetrieveQuery
+from retrieval_server.model import FusionConstants, FusionOverrides, Profile, RetrieveQuery
 
 # Words that name code find it; without one, what a passage means is worth as much as what it says.
 _PRECISE = FusionConstants(lexical_weight=2.0, dense_weight=1.0, rank_constant=10)
@@ -23,6 +23,10 @@ _EXPLORE = FusionConstants(
 _SYMBOL = FusionConstants(lexical_weight=2.0, dense_weight=0.5, rank_constant=5, definition_weight=6.0)
 
 
+NOT_TUNED = FusionOverrides()
+"""The setting that leaves each constant to its profile."""
+
+
 class Ranking(NamedTuple):
     """How one request is ranked: `explanation` says why AUTO chose the profile, "" where the request named it."""
 
@@ -31,10 +35,12 @@ class Ranking(NamedTuple):
     explanation: str
 
 
-def ranking_of(request: RetrieveQuery, is_defined: Callable[[str], bool]) -> Ranking:
-    """Return the profile that is used and its constants, with the request's own over them.
+def ranking_of(
+    request: RetrieveQuery, is_defined: Callable[[str], bool], tuned: Mapping[Profile, FusionOverrides]
+) -> Ranking:
+    """Return the profile that is used and its constants, over them what was tuned, over that the request's own.
 
-    `is_defined` tells whether the collection defines a name.
+    `is_defined` tells whether the collection defines a name; `tuned` is what it keeps for some profiles.
     """
     kind = query_kind(request.query, is_defined)
     if request.profile is not Profile.AUTO:
@@ -44,4 +50,5 @@ def ranking_of(request: RetrieveQuery, is_defined: Callable[[str], bool]) -> Ran
         Profile.SYMBOL: _SYMBOL,
         Profile.PRECISE: _PRECISE if kind.identifier else _PRECISE_IN_PLAIN_WORDS,
     }[kind.profile]
-    return Ranking(kind.profile, request.fusion.over(constants), kind.explanation)
+    setting = tuned.get(kind.profile, NOT_TUNED)
+    return Ranking(kind.profile, request.fusion.over(setting.over(constants)), kind.explanation)

@@ -20,10 +20,12 @@ from retrieval_server.engine.filters import allowed_chunks
 from retrieval_server.engine.held_terms import HeldTerms
 from retrieval_server.engine.lexical import LexicalQuery, LexicalView, lexical_query
 from retrieval_server.engine.profiles import ranking_of
+from retrieval_server.engine.reranking import Reranker
 from retrieval_server.engine.selection import Chosen, FileCaps, Side, choose
 from retrieval_server.model import (
     ListScore,
     Passage,
+    Profile,
     RetrieveQuery,
     RetrieveResult,
     SecondHop,
@@ -34,24 +36,30 @@ _JUDGED_PASSAGE_COUNT = 3
 _POOL_GROWTH = 4
 
 
-def retrieve(request: RetrieveQuery, view: IndexView, encode: Encode | None) -> RetrieveResult:
+def retrieve(
+    request: RetrieveQuery, view: IndexView, encode: Encode | None, reranker: Reranker | None = None
+) -> RetrieveResult:
     """Return the best `request.k` passages; without `encode`, those that words alone find.
+
+    A name alone is not reranked: its definition leads, and a model reads more into a word than stands there.
 
     Raises InvalidRequest for a filter that names what the collection does not know.
     """
     started = time.perf_counter()
-    profile, constants, explanation = ranking_of(request, view.lexical.is_defined)
+    profile, constants, explanation = ranking_of(request, view.lexical.is_defined, view.tuned_fusion)
     subsets = balance.subsets(request.filter, view) if request.balance else [allowed_chunks(request.filter, view)]
-    search = CandidateSearch(view, encode, constants, subsets)
+    search = CandidateSearch(view, encode, constants, subsets, None if profile is Profile.SYMBOL else reranker)
     question = Question(lexical_query(request.query), view.synonyms.expanded(request.query), request.query)
     first, chosen, second_hop = _chosen(request, question, search)
     held = HeldTerms(chosen if request.explain else chosen[:_JUDGED_PASSAGE_COUNT], view)
     weights = _term_weights(question.lexical, view.lexical)
-    score = answerability(
-        idf_coverage(weights, (held.of(one, weights) for one in chosen[:_JUDGED_PASSAGE_COUNT])),
-        first.best_cosine,
-        unknown_share(weights, (term for term in weights if not view.lexical.chunk_count_of(term))),
-    )
+    score = 0.0
+    if chosen:
+        score = answerability(
+            idf_coverage(weights, (held.of(one, weights) for one in chosen[:_JUDGED_PASSAGE_COUNT])),
+            first.best_cosine,
+            unknown_share(weights, (term for term in weights if not view.lexical.chunk_count_of(term))),
+        )
     return RetrieveResult(
         passages=tuple(_explained(one, held) if request.explain else _scored(one) for one in chosen),
         index_generation=view.generation,

@@ -7,6 +7,7 @@ identifier is nearest to it; the rest of the code is reduced to the words in its
 import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from retrieval_server.engine.analyser import identifier_parts
 from retrieval_server.engine.stop_words import STOP_WORDS
@@ -29,29 +30,40 @@ _KEYWORDS_TEXT = """
     switch template this throw throws true try type typedef typename union unsigned use using var virtual void
     while with yield"""
 _LEFT_OUT = STOP_WORDS.union(_KEYWORDS_TEXT.split())
-# The first words name what a chunk is about; the last of a long one mostly cost time.
-_MAX_COMMENT_WORDS = 32
-_MAX_PARTS = 24
-# Of code that says nothing of itself, and of code within prose, which the prose explains.
-_MAX_PARTS_ALONE = 48
 
 
-def code_window(file_name: str, breadcrumbs: Sequence[str], text: str) -> str:
+class WindowSize(NamedTuple):
+    """How much of a chunk is embedded: words of its comments, parts of its names, parts where it has no comment.
+
+    The first words name what a chunk is about; the last of a long one mostly cost time, and time is what bounds
+    indexing.
+    """
+
+    comment_words: int
+    parts: int
+    parts_alone: int
+
+
+WHOLE = WindowSize(comment_words=28, parts=20, parts_alone=40)
+# A test is rarely the answer, and its name says what it is about.
+BRIEF = WindowSize(comment_words=12, parts=16, parts_alone=24)
+
+
+def code_window(file_name: str, breadcrumbs: Sequence[str], text: str, size: WindowSize = WHOLE) -> str:
     """Return the text to embed for a chunk of code; "" when nothing in it tells what it is about."""
-    comments = [word for match in _COMMENT.finditer(text) for word in _commented_words(match) if word][
-        :_MAX_COMMENT_WORDS
-    ]
+    said = (word for match in _COMMENT.finditer(text) for word in _commented_words(match) if word)
+    comments = list(islice(said, size.comment_words))
     if not comments:
-        return skeleton(" ".join((file_name, *breadcrumbs, text)))
+        return skeleton(" ".join((file_name, *breadcrumbs, text)), size)
     header = _telling_parts(" ".join((file_name, *breadcrumbs)))
-    said = {part for word in comments for part in identifier_parts(word)}.union(header)
-    named = (part for part in _telling_parts(_COMMENT.sub(" ", text)) if part not in said)
-    return " ".join((*header, *comments, *islice(named, _MAX_PARTS)))
+    known = {part for word in comments for part in identifier_parts(word)}.union(header)
+    named = (part for part in _telling_parts(_COMMENT.sub(" ", text)) if part not in known)
+    return " ".join((*header, *comments, *islice(named, size.parts)))
 
 
-def skeleton(text: str) -> str:
+def skeleton(text: str, size: WindowSize = WHOLE) -> str:
     """Identifiers and words in parts, each once, by first appearance, without what says little."""
-    return " ".join(islice(_telling_parts(text), _MAX_PARTS_ALONE))
+    return " ".join(islice(_telling_parts(text), size.parts_alone))
 
 
 def _commented_words(comment: "re.Match[str]") -> list[str]:

@@ -63,7 +63,7 @@ class SynonymTable:
         """Return the table that a TOML text describes. Raises InvalidRequest naming the entry that is wrong."""
         try:
             tables = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # also for numbers of thousands of digits
             raise InvalidRequest(FieldError(field, f"is not TOML: {error}")) from None
         unknown = sorted(tables.keys() - {_TWO_WAY, _ONE_WAY})
         if unknown:

@@ -3,14 +3,15 @@
 import re
 from collections.abc import Callable, Sequence
 
-from retrieval_server.engine.skeleton import code_window, skeleton
+from retrieval_server.engine.priors import is_test_source
+from retrieval_server.engine.skeleton import BRIEF, WHOLE, code_window, skeleton
 from retrieval_server.model import ContentKind
 
 # 256 less [CLS] and [SEP].
 MAX_WINDOW_PIECES = 254
 _MAX_HEADER_PIECES = 64
 _MAX_OVERLAP_PIECES = 48
-WINDOWS_VERSION = 7
+WINDOWS_VERSION = 8
 
 CountPieces = Callable[[Sequence[str]], list[int]]
 
@@ -32,7 +33,8 @@ def window_texts(
     if kind is ContentKind.DATA:
         return []
     if kind is ContentKind.CODE:
-        window = _fitted(code_window(file_name, breadcrumbs, text), count_pieces)
+        size = BRIEF if is_test_source(path) else WHOLE
+        window = _fitted(code_window(file_name, breadcrumbs, text, size), count_pieces)
         return [window] if window else []
     text = _FENCED.sub(lambda code: f"\n{skeleton(code.group())}\n", text)
     header = " > ".join((file_name, *breadcrumbs))

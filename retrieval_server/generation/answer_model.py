@@ -86,7 +86,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A span of a document that backs an answer: `document_text[start_char:end_char] == text`; lines are from 1."""
+    """A span of a document that backs an answer: `document_text[start_char:end_char] == text`; lines are from 1.
+
+    For a derived passage that is its origin, whatever of it backs the answer.
+    """
 
     path: str
     start_char: int

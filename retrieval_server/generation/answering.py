@@ -14,6 +14,7 @@ from retrieval_server.errors import (
     Overloaded,
     Reason,
     Unavailable,
+    fields_under,
 )
 from retrieval_server.generation.answer_jobs import AnswerJobs, JobQueue, answer_job_id
 from retrieval_server.generation.answer_model import (
@@ -141,7 +142,8 @@ class Answering:
     async def _found(self, question: Question) -> RetrieveResult:
         if question.options.closed_book:
             return _NOTHING_FOUND
-        return await self._retrieve(question.retrieve)
+        with fields_under("retrieve."):
+            return await self._retrieve(question.retrieve)
 
     def let_go(self) -> None:
         """End the streams of callers who wait for jobs; they attach again when the server is back, or elsewhere."""

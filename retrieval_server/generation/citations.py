@@ -82,7 +82,17 @@ def check_answer(
 
 
 def cite(passage: Passage, window: Window) -> Citation:
-    """Return the citation of a window of `passage`."""
+    """Return the citation of a window of `passage`: of all its origin if it is derived and has no offsets."""
+    if passage.is_derived:
+        return Citation(
+            path=passage.path,
+            start_char=passage.start_char,
+            end_char=passage.end_char,
+            start_line=passage.start_line,
+            end_line=passage.end_line,
+            text=passage.origin_text,
+            passage_index=window.passage_index,
+        )
     return Citation(
         path=passage.path,
         start_char=passage.start_char + window.start,

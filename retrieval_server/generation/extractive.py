@@ -84,13 +84,13 @@ class _Assembly:
         """Say `text`, which `passages[passage_index].text[start:end]` backs; nothing when those lines are cited."""
         passage = self._passages[passage_index]
         citation = cite(passage, _line_window(passage_index, passage.text, start, end))
-        if citation in self._citations:
+        if citation not in self._citations:
+            self._citations.append(citation)
+        elif not passage.is_derived:  # whose every line has the same citation
             return
         self._say(text)
-        self._sentences.append(
-            SentenceSupport(self._char_count - len(text), self._char_count, True, (len(self._citations),))
-        )
-        self._citations.append(citation)
+        place = self._citations.index(citation)
+        self._sentences.append(SentenceSupport(self._char_count - len(text), self._char_count, True, (place,)))
 
     def _say(self, text: str) -> None:
         delta = f"\n{text}" if self._deltas else text
@@ -140,6 +140,9 @@ def _choose(
 
 def _overlap(one: RankedUnit, other: RankedUnit, passages: Sequence[Passage]) -> bool:
     first, second = passages[one.passage_index], passages[other.passage_index]
+    if first.is_derived or second.is_derived:
+        is_same = one.passage_index == other.passage_index
+        return is_same and one.unit.start < other.unit.end and other.unit.start < one.unit.end
     return (
         first.document_id == second.document_id
         and first.start_char + one.unit.start < second.start_char + other.unit.end

@@ -34,7 +34,7 @@ class KeptAnswers:
         """Keep the events of a finished answer."""
         self._forget(question.request_id)
         char_count = sum(
-            len(passage.text)
+            len(passage.text) + len(passage.origin_text)
             for event in events
             if isinstance(event.content, Result)
             for passage in event.content.retrieved.passages

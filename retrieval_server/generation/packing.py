@@ -42,7 +42,7 @@ class PackingOptions:
 
 @dataclass(frozen=True, slots=True)
 class PackedPassage:
-    """A verbatim span of a document, and the retrieved passages, by index, that it comes from, best first."""
+    """A span of a document, verbatim unless it is derived, and the passages, by index, it comes from, best first."""
 
     passage: Passage
     passage_indexes: tuple[int, ...]
@@ -107,7 +107,9 @@ def without(packing: Packing, left_out: Sequence[int]) -> Packing:
 
 
 def cut(passage: Passage, start: int, end: int) -> Passage:
-    """Return the part `text[start:end]` of a passage, its span and lines moved accordingly."""
+    """Return the part `text[start:end]` of a passage, its span and lines moved accordingly; all of a derived one."""
+    if passage.is_derived:
+        return passage
     first_line = passage.start_line + len(LINE_BREAK.findall(passage.text[:start]))
     text = passage.text[start:end]
     return replace(
@@ -155,15 +157,15 @@ def _merged(passages: Sequence[Passage], kept: Sequence[int], dropped: dict[int,
 
 
 def _touch(one: Passage, other: Passage) -> bool:
-    return (
-        one.document_id == other.document_id and one.start_char <= other.end_char and other.start_char <= one.end_char
-    )
+    return _share_offsets(one, other) and one.start_char <= other.end_char and other.start_char <= one.end_char
 
 
 def _holds(one: Passage, other: Passage) -> bool:
-    return (
-        one.document_id == other.document_id and one.start_char <= other.start_char and other.end_char <= one.end_char
-    )
+    return _share_offsets(one, other) and one.start_char <= other.start_char and other.end_char <= one.end_char
+
+
+def _share_offsets(one: Passage, other: Passage) -> bool:
+    return one.document_id == other.document_id and not (one.is_derived or other.is_derived)
 
 
 def _joined(one: PackedPassage, other: PackedPassage) -> PackedPassage:
@@ -182,7 +184,10 @@ def _joined(one: PackedPassage, other: PackedPassage) -> PackedPassage:
 
 
 def _focused(question: str, merged: Sequence[PackedPassage], focus_chars: int) -> list[PackedPassage]:
-    """Keep of the passages the lines of the units that answer best, until `focus_chars` are used; at least one unit."""
+    """Keep of the passages the lines of the units that answer best, until `focus_chars` are used; at least one unit.
+
+    Of a passage that is derived all lines are kept, or none.
+    """
     passages = [one.passage for one in merged]
     spans = [line_spans(passage.text) for passage in passages]
     wanted = [(value.passage_index, value.start, value.end) for value in read_values(question, passages)]
@@ -192,7 +197,8 @@ def _focused(question: str, merged: Sequence[PackedPassage], focus_chars: int) -
     chosen: dict[int, set[int]] = {}
     room_chars = focus_chars
     for index, start, end in wanted:
-        lines = {line for line, span in enumerate(spans[index]) if span[0] < end and span[1] > start}
+        is_whole = passages[index].is_derived
+        lines = {line for line, span in enumerate(spans[index]) if is_whole or (span[0] < end and span[1] > start)}
         lines -= chosen.get(index, set())
         cost_chars = sum(spans[index][line][1] - spans[index][line][0] + 1 for line in lines)
         if cost_chars > room_chars and chosen:

@@ -190,7 +190,7 @@ def test_every_served_field_of_a_retrieve_request_can_be_asked_for():
         k=3,
         explain=True,
         max_per_file=2,
-        fusion=FusionOverrides(1.0, 0.0, rank_constant=5, pool_count=9, expanded_weight=2.0),
+        fusion=FusionOverrides(1.0, 0.0, 5, 9, 2.0, 0.1, 0.2, 0.3, 0.4),
         profile=RetrievalProfile.SYMBOL,
         filter=PassageFilter(languages=("python",)),
         hops=2,

@@ -1,11 +1,12 @@
 """From a tree on disk to an answer whose every citation stands in it, through real processes."""
 
+import json
 from pathlib import Path
 
 import grpc
 import pytest
 
-from groundwire.v1 import answer_pb2, answer_service_pb2, answer_service_pb2_grpc, retrieval_service_pb2
+from groundwire.v1 import answer_pb2, answer_service_pb2, answer_service_pb2_grpc, passage_pb2, retrieval_service_pb2
 from tests.support.client import run_client
 from tests.support.datasets import QUESTIONS
 from tests.support.processes import Server, Worker
@@ -85,6 +86,24 @@ def test_an_extractive_answer_needs_no_model_and_cites_verbatim(
     assert result.generator.mode == answer_pb2.ANSWER_MODE_EXTRACTIVE
     assert "fourteen nights" in result.text
     assert_citations_stand_in_the_files(result, project_dir)
+
+
+def test_a_count_of_records_is_said_and_cites_the_list_that_it_counts(
+    server: Server, channel: grpc.Channel, collection: str, project_dir: Path
+) -> None:
+    indexed = ("index", "examples/college", "--collection", collection, "--wait")
+    run_client(server.address, *indexed, cwd=project_dir).assert_ok()
+    question = "How many faculty does Hydrography have?"
+    result = stream_answer(channel, question, collection, answer_pb2.ANSWER_MODE_EXTRACTIVE)[-1].terminal
+    assert result.state == answer_pb2.ANSWER_STATE_ANSWERED
+    assert "Total faculty: 3 (Hydrography)" in result.text
+    assert_citations_stand_in_the_files(result, project_dir)
+    cited = [json.loads("{" + one.text + "}") for one in result.citations if one.text.startswith('"list"')]
+    assert [len(one["list"]) for one in cited] == [3]
+    for passage in result.passages:
+        assert passage.span_kind == passage_pb2.SPAN_KIND_DERIVED
+        text = (project_dir / passage.path).read_bytes().decode()
+        assert passage.origin_text == text[passage.start_char : passage.end_char]
 
 
 def test_a_question_beyond_the_corpus_is_skipped_and_not_made_up(channel: grpc.Channel, harbour: str) -> None:

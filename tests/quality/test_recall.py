@@ -1,20 +1,16 @@
 """Recall on the public question sets: one index of the whole tree, and no question says where it belongs."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.quality.conftest import VLLM, ServerOf
 from tests.support.client import run_client
-from tests.support.processes import Server, ServiceProcess
 
-pytestmark = [pytest.mark.quality, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.quality, pytest.mark.timeout(1200)]
 
 DATASETS = "datasets/vllm-0.10.1"
-TREE = "data/raw/vllm-0.10.1"
-INDEX_TIMEOUT_S = 600.0
-Own = Callable[[ServiceProcess], ServiceProcess]
 
 
 @dataclass(frozen=True)
@@ -28,29 +24,17 @@ class Bound:
 BOUNDS = (Bound("docs", 0.90), Bound("code", 0.88))
 
 
-@pytest.fixture(scope="module")
-def indexed(
-    vllm_root: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    module_process: Callable[[ServiceProcess], ServiceProcess],
-) -> Server:
-    """A fresh server that holds the tree, all vectors computed. It needs no queue."""
-    server = Server(tmp_path_factory.mktemp("quality"), redis_url="redis://127.0.0.1:1/0")
-    module_process(server).start()
-    run_client(server.address, "index", TREE, "--wait", cwd=vllm_root, timeout_s=INDEX_TIMEOUT_S).assert_ok()
-    return server
-
-
-def test_recall_at_5_stays_above_its_bounds(indexed: Server, shared_dir: Path, tmp_path: Path) -> None:
+def test_recall_at_5_stays_above_its_bounds(server_of: ServerOf, shared_dir: Path, tmp_path: Path) -> None:
+    address = server_of(VLLM).address
     rows = [f"{'':6}  {'Recall@5':>8}  {'95 % (Wilson)':>15}  {'bound':>6}  Recall@1 / @3 / @10"]
     missed = []
     for bound in BOUNDS:
         name = f"dataset_{bound.kind}_public.json"
         asked, gold = (shared_dir / DATASETS / folder / name for folder in ("UnansweredQuestions", "AnsweredQuestions"))
         save = ("--save-directory", tmp_path / bound.kind)
-        run_client(indexed.address, "search-dataset", asked, "--k", "10", *save, cwd=tmp_path).assert_ok()
+        run_client(address, "search-dataset", asked, "--k", "10", *save, cwd=tmp_path).assert_ok()
         (results,) = (tmp_path / bound.kind).glob("*.json")
-        judged = run_client(indexed.address, "evaluate", results, gold, "--k", "10", "--json", cwd=tmp_path)
+        judged = run_client(address, "evaluate", results, gold, "--k", "10", "--json", cwd=tmp_path)
         report = judged.assert_ok().json
         assert (report["question_count"], report["missing_count"]) == (100, 0)
         recall = {k: report["recall"][f"recall@{k}"] for k in (1, 3, 5, 10)}

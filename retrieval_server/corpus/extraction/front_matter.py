@@ -13,15 +13,13 @@ import yaml
 from frontmatter.default_handlers import BaseHandler, YAMLHandler
 
 from retrieval_server.corpus.decode import storable
-from retrieval_server.corpus.metadata import rfc3339
+from retrieval_server.corpus.metadata import rfc3339, within_limits
 from retrieval_server.engine.chunkers.markdown import front_matter_end
 from retrieval_server.model import MetadataValue
 
-# The limits of the contract's MetadataValue; what is beyond them is left out.
-_MAX_KEY_COUNT = 64
-_MAX_KEY_BYTES = 128
-_MAX_TOTAL_BYTES = 64 * 1024
 _MAX_DEPTH = 3
+# A few lines of YAML whose aliases nest stand for a billion fields; no more of them are looked at.
+_MAX_LOOKED_AT = 10_000
 
 
 def read_front_matter(text: str) -> tuple[str, dict[str, MetadataValue]]:
@@ -35,16 +33,10 @@ def read_front_matter(text: str) -> tuple[str, dict[str, MetadataValue]]:
     handler = _Yaml() if head.startswith(_Yaml.START_DELIMITER) else _Toml()
     try:
         fields, _ = frontmatter.parse(head, handler=handler)
+        found = list(_flat(fields, "", 1, iter(range(_MAX_LOOKED_AT))))
     except Exception:  # it is what somebody typed: the loaders raise what they like, and the text stands by itself
         return "", {}
-    metadata: dict[str, MetadataValue] = {}
-    room_bytes = _MAX_TOTAL_BYTES
-    for key, value in _flat(fields, "", 1):
-        size = len(key.encode()) + _size_bytes(value)
-        if not 0 < len(key.encode()) <= _MAX_KEY_BYTES or size > room_bytes or len(metadata) == _MAX_KEY_COUNT:
-            continue
-        metadata[key] = value
-        room_bytes -= size
+    metadata = within_limits(found)
     title = metadata.get("title", "")
     return title if isinstance(title, str) else "", metadata
 
@@ -70,15 +62,20 @@ class _Toml(BaseHandler):
         return tomllib.loads(fm)
 
 
-def _flat(fields: Mapping[Any, Any], prefix: str, depth: int) -> Iterator[tuple[str, MetadataValue]]:
-    for name, value in fields.items():
+def _flat(
+    fields: Mapping[Any, Any], prefix: str, depth: int, looks: Iterator[int]
+) -> Iterator[tuple[str, MetadataValue]]:
+    """Yield the fields with their values; each field and each item of a list takes one of `looks`."""
+    for (name, value), _ in zip(fields.items(), looks, strict=False):
         key = prefix + storable(str(name))
         if isinstance(value, Mapping):
             if depth < _MAX_DEPTH:
-                yield from _flat(value, f"{key}.", depth + 1)
+                yield from _flat(value, f"{key}.", depth + 1, looks)
         elif isinstance(value, list):
             texts = tuple(
-                str(item if type(item) is int else one) for item in value if (one := _scalar(item)) is not None
+                str(item if type(item) is int else one)
+                for item, _ in zip(value, looks, strict=False)
+                if (one := _scalar(item)) is not None
             )
             if texts:
                 yield key, texts
@@ -97,12 +94,14 @@ def _scalar(value: Any) -> str | float | None:
         case int() | float():
             return float(value) if math.isfinite(value) else None
         case datetime():
-            return rfc3339(value if value.tzinfo else value.replace(tzinfo=UTC))
+            return _time(value if value.tzinfo else value.replace(tzinfo=UTC))
         case date():
             return value.isoformat()
     return None
 
 
-def _size_bytes(value: MetadataValue) -> int:
-    texts = value if isinstance(value, tuple) else (value,)
-    return sum(len(text.encode()) if isinstance(text, str) else 8 for text in texts)
+def _time(value: datetime) -> str | None:
+    try:
+        return rfc3339(value)
+    except OverflowError:  # in UTC it is before the year 1, or after 9999
+        return None

@@ -1,7 +1,7 @@
 """The chunks of records, by intent: what there is (list), how many (count), and what is known of each (detail).
 
 Their texts are made from the record, each time it is parsed, so a count cannot outlive the list that it counts. The
-span of such a chunk is that of its origin.
+span of such a chunk is that of its origin; of a long one it is the beginning, since it is shown and sent with each.
 """
 
 import json
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
+from retrieval_server.corpus.decode import storable
+from retrieval_server.corpus.metadata import within_limits
 from retrieval_server.corpus.records.json_places import PlacedValue, items, members, whole_value
 from retrieval_server.model import MetadataValue
 
@@ -18,6 +20,8 @@ _TOPIC, _LIST, _DETAILS = "topic", "list", "details"
 _SORTING_FIELDS = frozenset({_TOPIC, "type", "category", "intent"})
 _NAMING_FIELDS = ("name", "title")
 _MAX_METADATA_TEXTS = 64
+# What a text of so many characters is made of has more: quotes, escapes, indentation.
+_MAX_ORIGIN_FACTOR = 4
 
 
 class Intent(Enum):
@@ -89,18 +93,25 @@ class _Record:
         self._placed = placed
         self._max_chunk_chars = max_chunk_chars
         self._fields = {one.key: one for one in members(text, placed.start)}
-        self._topic = str(placed.value[_TOPIC]).strip()
-        self.labels = {key: value for key, value in placed.value.items() if isinstance(value, str) and value.strip()}
-        self.owner = next((value for key, value in self.labels.items() if key not in _SORTING_FIELDS), "")
+        # They stand in every chunk of the record.
+        max_chars = max_chunk_chars // 4
+        self._topic = storable(str(placed.value[_TOPIC])).strip()[:max_chars]
+        self.labels = {
+            storable(key): storable(value)
+            for key, value in placed.value.items()
+            if isinstance(value, str) and value.strip()
+        }
+        self._owner_key = next((key for key in self.labels if key not in _SORTING_FIELDS), "")
+        self.owner = self.labels.get(self._owner_key, "")[:max_chars]
 
     def chunks(self) -> Iterator[RecordChunk]:
-        """Yield the chunks of the record. Their spans do not overlap, so none is taken for a part of another."""
+        """Yield the chunks of the record. A count's span is that of all that it counts; no others overlap."""
         listed = self._fields.get(_LIST)
         details = self._fields.get(_DETAILS)
         counted = listed or details
         if counted is not None:
             text = f"Total {self._topic.lower()}: {len(counted.value)}" + (f" ({self.owner})" if self.owner else "")
-            yield self._chunk(Intent.COUNT, _Line(text, counted.key_start, counted.start))
+            yield self._chunk(Intent.COUNT, _Line(text, counted.key_start, counted.end))
         if listed is not None:
             placed = enumerate(items(self._text, listed.start), 1)
             yield from self._chunks(Intent.LIST, [_Line(f"{n}. {one.value}", one.start, one.end) for n, one in placed])
@@ -113,7 +124,8 @@ class _Record:
                 yield from self._chunks(Intent.DETAIL, [_Line(one.value, one.start, one.end)])
         # What else the record says, so that nothing in it cannot be found.
         for key, field in self._fields.items():
-            if key not in {_LIST, _DETAILS, *_SORTING_FIELDS} and field.value != self.owner:
+            is_owner = storable(key) == self._owner_key and field.end - field.start <= self._max_chunk_chars // 4
+            if key not in {_LIST, _DETAILS, *_SORTING_FIELDS} and not is_owner:
                 yield from self._chunks(Intent.DETAIL, [_field_line(field)])
 
     def _chunks(self, intent: Intent, lines: Sequence[_Line], names: tuple[str, ...] = ()) -> Iterator[RecordChunk]:
@@ -132,7 +144,9 @@ class _Record:
 
     def _chunk(self, intent: Intent, made: _Line, names: tuple[str, ...] = ()) -> RecordChunk:
         breadcrumbs = tuple(part for part in (self.owner, self._topic, intent.value) if part)
-        return RecordChunk(intent, made.text, made.start, made.end, breadcrumbs, names)
+        end = min(made.end, made.start + _MAX_ORIGIN_FACTOR * self._max_chunk_chars)
+        # JSON's escapes can write what no text holds.
+        return RecordChunk(intent, storable(made.text), made.start, end, breadcrumbs, tuple(map(storable, names)))
 
 
 def _pieces(line: _Line, max_chars: int) -> Iterator[_Line]:
@@ -165,8 +179,8 @@ def _metadata(labels: Sequence[Mapping[str, str]]) -> dict[str, MetadataValue]:
     for one in labels:
         for key, value in one.items():
             texts.setdefault(key, {})[value] = None
-    return {
-        key: next(iter(values)) if len(values) == 1 else tuple(values)
+    return within_limits(
+        (key, next(iter(values)) if len(values) == 1 else tuple(values))
         for key, values in texts.items()
         if len(values) <= _MAX_METADATA_TEXTS
-    }
+    )

@@ -1,7 +1,9 @@
 """Text to chunks, by format. A new format is a module with a `…_pieces` function and an entry in `_CHUNKERS`."""
 
 from collections.abc import Callable
+from functools import partial
 
+from retrieval_server.engine.chunkers.code import code_pieces
 from retrieval_server.engine.chunkers.json_text import json_lines_pieces, json_pieces
 from retrieval_server.engine.chunkers.lines import LineIndex
 from retrieval_server.engine.chunkers.markdown import markdown_pieces
@@ -9,16 +11,16 @@ from retrieval_server.engine.chunkers.notebook import notebook_pieces
 from retrieval_server.engine.chunkers.pdf import pdf_pieces
 from retrieval_server.engine.chunkers.pieces import Chunk, Piece, chunks_of
 from retrieval_server.engine.chunkers.plain import plain_pieces
-from retrieval_server.engine.chunkers.python import python_pieces
 from retrieval_server.engine.chunkers.restructuredtext import restructuredtext_pieces
+from retrieval_server.engine.chunkers.syntaxes import SYNTAXES
 from retrieval_server.engine.chunkers.toml import toml_pieces
 from retrieval_server.engine.chunkers.yaml import yaml_pieces
 
-CHUNKER_VERSION = 1
+CHUNKER_VERSION = 2
 DEFAULT_MAX_CHUNK_CHARS = 2000
 
 _CHUNKERS: dict[str, Callable[[str, int], list[Piece]]] = {
-    "python": python_pieces,
+    **{language: partial(code_pieces, syntax=syntax) for language, syntax in SYNTAXES.items()},
     "markdown": markdown_pieces,
     "html": markdown_pieces,
     "json": json_pieces,

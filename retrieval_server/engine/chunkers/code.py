@@ -53,10 +53,10 @@ class _Scope:
     owners: Names = ()
 
     def inside(self, names: Names) -> "_Scope":
-        return _Scope((*self.breadcrumbs, *self.owners, *names))
+        return _Scope((*self.breadcrumbs, *self.owners, *filter(None, names)))
 
     def through(self, names: Names) -> "_Scope":
-        return _Scope(self.breadcrumbs, (*self.owners, *names))
+        return _Scope(self.breadcrumbs, (*self.owners, *filter(None, names)))
 
 
 @dataclass(slots=True)
@@ -66,6 +66,7 @@ class _Cut:
     end: int
     scope: _Scope
     names: Names = ()
+    members: Names = ()
 
 
 def _pieces(cuts: Sequence[_Cut], char_count: int) -> list[Piece]:
@@ -74,7 +75,8 @@ def _pieces(cuts: Sequence[_Cut], char_count: int) -> list[Piece]:
     for cut in cuts:
         if cut.end > start:
             owners = (*cut.scope.owners, *cut.names[:-1])
-            pieces.append(Piece(start, cut.end, cut.scope.breadcrumbs, "".join(cut.names[-1:]), owners))
+            name = "".join(cut.names[-1:])
+            pieces.append(Piece(start, cut.end, cut.scope.breadcrumbs, name, owners, cut.members))
             start = cut.end
     if start < char_count:
         pieces.append(Piece(start, char_count))
@@ -110,33 +112,35 @@ class _Walk:
             else:
                 if held is None:
                     held = self._to_char[member.start_byte]
-                    head_end = min(head_end, self._line_start(member))
-                    if len(self.cuts) == first_cut and self._stands_alone(head_end - start):
-                        self.cuts.append(_Cut(head_end, scope))
+                    if len(self.cuts) == first_cut:
+                        self._head(start, min(head_end, self._line_start(member)), scope)
                 following = members[index + 1] if index + 1 < len(members) else None
                 if not self._waits(member, following, end - held):
                     self._statement(member, held, scope, depth, first_cut)
                     held = None
             previous = member
 
+    def _head(self, start: int, end: int, scope: _Scope) -> None:
+        if self._stands_alone(end - start):
+            self.cuts.append(_Cut(end, scope))
+
     def _joins(self, member: Node, previous: Node | None, block: Node) -> bool:
-        """Tell whether `member` belongs to what ends on its line: a remark, a lone semicolon, a part of something broken."""
-        if member.type not in self._syntax.comments and member.end_byte - member.start_byte > 1:
-            if not block.is_error or self._is_structural(member):
-                return False
+        """Tell whether `member` belongs to what ends on its line: a remark, a semicolon, a part of something broken."""
+        is_more = member.type not in self._syntax.comments and member.end_byte - member.start_byte > 1
+        if is_more and (not block.is_error or self._is_structural(member)):
+            return False
         return member.start_point.row == (block.start_point.row if previous is None else _last_row(previous))
 
     def _waits(self, member: Node, following: Node | None, held_chars: int) -> bool:
-        """Tell whether `member` belongs to what follows: an attribute, a comment right above, a start on the same line."""
+        """Tell whether `member` belongs to what follows: an attribute, a comment right above, the start of a line."""
         if member.type in self._syntax.leading:
             return True
         if following is None:
             return False
         if member.type in self._syntax.comments:
             return following.start_point.row <= _last_row(member) + 1
-        if not following.is_named or following.is_extra or self._stands_alone(held_chars):
-            return False
-        return following.start_point.row == _last_row(member) and not self._is_structural(member)
+        starts_line = following.is_named and not following.is_extra and following.start_point.row == _last_row(member)
+        return starts_line and not self._stands_alone(held_chars) and not self._is_structural(member)
 
     def _is_structural(self, statement: Node) -> bool:
         node = self._unwrapped(statement)
@@ -169,10 +173,17 @@ class _Walk:
         elif above and not names and above.scope != scope and end - start <= self._syntax.lone_chars:
             above.end = end
         else:
-            self.cuts.append(_Cut(end, scope, names))
+            self.cuts.append(_Cut(end, scope, names, self._member_names(node)))
+
+    def _member_names(self, node: Node) -> Names:
+        """Return the names that are defined right inside a class or the like that stays whole."""
+        into = self._syntax.containers.get(node.type) if self._syntax.names_members else None
+        body = into(node) if into else None
+        names = (self._names(self._unwrapped(member))[-1:] for member in body.named_children) if body else ()
+        return tuple(dict.fromkeys(name for found in names for name in found if name))
 
     def _members(self, body: Node, start: int, end: int, scope: _Scope, depth: int, first_cut: int) -> None:
-        """Cut at the members of `body`, and let what closes it stay with the last; if it is empty, with what is above."""
+        """Cut at the members of `body`; what closes it stays with the last or, if there is none, with what is above."""
         before = len(self.cuts)
         self.block(body, start, scope, depth)
         if len(self.cuts) > (before if scope.breadcrumbs else first_cut):

@@ -23,7 +23,7 @@ class Piece:
 
     `breadcrumbs` name what encloses it; `name` is what it defines itself, if anything. Pieces with equal
     `breadcrumbs` may share a chunk. `owners` qualify `name` below the breadcrumbs and keep no neighbours apart: the
-    namespace around a function, the type that a Go method belongs to.
+    namespace around a function, the type that a Go method belongs to. `members` are defined inside what `name` names.
     """
 
     start: int
@@ -31,6 +31,7 @@ class Piece:
     breadcrumbs: tuple[str, ...] = ()
     name: str = ""
     owners: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +76,18 @@ def _merged(pieces: Sequence[Piece], max_chunk_chars: int) -> Iterator[list[Piec
 
 
 def _labels(group: Sequence[Piece]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return breadcrumbs and names: one named piece lends its name to the breadcrumbs, several what owns them all."""
-    named = [piece for piece in group if piece.name]
-    if len(named) == 1:
-        only = named[0]
-        return (*only.breadcrumbs, *only.owners, only.name), (only.name,)
-    shared = _common_start([piece.owners for piece in named or group])
-    breadcrumbs = (*group[0].breadcrumbs, *shared)
-    names: list[str] = []
-    for piece in named:
-        names.extend(owner for owner in piece.owners[len(shared) :] if owner not in names)
-        if piece.name not in breadcrumbs:
-            names.append(piece.name)
-    return breadcrumbs, tuple(names)
+    """Return breadcrumbs and names: one definition lends its name to the breadcrumbs, several what owns them all."""
+    defining = [piece for piece in group if piece.name or piece.members]
+    if len(defining) == 1:
+        only = defining[0]
+        return (*only.breadcrumbs, *only.owners, *filter(None, (only.name,))), _names(only)
+    breadcrumbs = (*group[0].breadcrumbs, *_common_start([piece.owners for piece in defining or group]))
+    names = (name for piece in defining for name in _names(piece))
+    return breadcrumbs, tuple(name for name in names if name not in breadcrumbs)
+
+
+def _names(piece: Piece) -> tuple[str, ...]:
+    return (*filter(None, (piece.name,)), *piece.members)
 
 
 def _common_start(chains: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ _MAX_NESTING = 8
 
 
 def _implemented(node: Node) -> Names:
-    """Return the type that is given members: `impl<T> Display for &Path<T>` is ("Path",)."""
+    """Return the type that is given members: `impl<T> Display for &Path<T>` adds to ("Path",)."""
     kind = node.child_by_field_name("type")
     for _ in range(_MAX_NESTING):
         inner = kind and (kind.child_by_field_name("type") or kind.child_by_field_name("trait"))
@@ -18,7 +18,8 @@ def _implemented(node: Node) -> Names:
         kind = inner
     if kind is not None and kind.type == "scoped_type_identifier":
         kind = kind.child_by_field_name("name")
-    return names_from(kind) if kind is not None and kind.type in {"type_identifier", "primitive_type"} else ()
+    names = names_from(kind) if kind is not None and kind.type in {"type_identifier", "primitive_type"} else ()
+    return (*names, "")
 
 
 _NAMED = (

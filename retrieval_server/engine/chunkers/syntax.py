@@ -1,4 +1,4 @@
-"""What the tree walker has to know about one language: which nodes define something, what it is called, what it holds."""
+"""What the walker of source code has to know about a language: what defines something, its name, what it holds."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,8 @@ class Syntax:
 
     Attributes:
         grammars: Tried in order until one parses without an error; else the one that leaves the least text broken.
-        definitions: Node types that define something → its names from the outside in, `A::b` being ("A", "b").
+        definitions: Node types that define something → its names from the outside in, `A::b` being ("A", "b"). The
+            last is empty where nothing new is defined: an `impl` only adds to a type.
         containers: Node types cut by their members where they are too large → the node that holds the members.
         transparent: Node types always cut by their members, which are told apart by the names of the node alone: a
             namespace, a guard, a group of constants.
@@ -28,6 +29,7 @@ class Syntax:
         leading: Other node types that belong to the statement after them, such as attributes.
         lone_chars: What defines nothing and is not longer is no passage by itself, such as `export default Name;`: it
             stays with the definition above it, even one with breadcrumbs of its own.
+        names_members: Whether a class that stays whole is also found by the names of its members.
     """
 
     grammars: tuple[Language, ...]
@@ -38,6 +40,7 @@ class Syntax:
     comments: frozenset[str] = frozenset()
     leading: frozenset[str] = frozenset()
     lone_chars: int = 80
+    names_members: bool = True
 
 
 def child(name: str) -> NodeOf:

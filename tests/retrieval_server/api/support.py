@@ -13,9 +13,11 @@ from groundwire.v1 import (
     admin_service_pb2_grpc,
     answer_service_pb2_grpc,
     corpus_service_pb2_grpc,
+    evaluation_service_pb2_grpc,
     retrieval_service_pb2_grpc,
 )
 from retrieval_server.api.corpus_servicer import CorpusServicer
+from retrieval_server.api.evaluation_servicer import EvaluationServicer
 from retrieval_server.api.retrieval_servicer import RetrievalServicer
 from retrieval_server.api.server import ApiServer
 from retrieval_server.corpus.catalog import Catalog
@@ -32,6 +34,7 @@ class Services:
     retrieval: Any
     corpus: Any
     catalog: Catalog
+    evaluation: Any
 
 
 @asynccontextmanager
@@ -50,6 +53,7 @@ async def running_server(
         answer_service_pb2_grpc.AnswerServiceServicer(),
         CorpusServicer(catalog, "word-hash", config),
         admin_service_pb2_grpc.AdminServiceServicer(),
+        EvaluationServicer(catalog, searching, config),
     )
     address = await server.start()
     options = [("grpc.enable_http_proxy", 0), ("grpc.max_send_message_length", -1)]
@@ -59,6 +63,7 @@ async def running_server(
             retrieval_service_pb2_grpc.RetrievalServiceStub(channel),
             corpus_service_pb2_grpc.CorpusServiceStub(channel),
             catalog,
+            evaluation_service_pb2_grpc.EvaluationServiceStub(channel),
         )
     await server.stop()
     searching.close()

@@ -11,11 +11,11 @@ from groundwire.v1 import answer_service_pb2 as pb
 from retrieval_server.errors import Unavailable
 from retrieval_server.generation.answer_jobs import answer_job_id
 from retrieval_server.generation.answering import Answering
-from tests.retrieval_server.api.test_answer_servicer import ASKED, Stub, answering, options, queue, stub
+from tests.retrieval_server.api.test_answer_servicer import ASKED, Stub, answering, corpus, options, queue, stub
 from tests.retrieval_server.generation.answering.support import GOOD
 from tests.retrieval_server.generation.fake_queue import FakeQueue
 
-__all__ = ["answering", "queue", "stub"]
+__all__ = ["answering", "corpus", "queue", "stub"]
 
 
 async def test_a_stream_whose_job_expires_ends_ok_with_the_state_in_its_terminal_message(

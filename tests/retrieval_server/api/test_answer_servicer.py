@@ -14,7 +14,7 @@ from groundwire.v1 import answer_pb2, answer_service_pb2_grpc, error_pb2, retrie
 from groundwire.v1 import answer_service_pb2 as pb
 from retrieval_server.api.answer_servicer import AnswerServicer
 from retrieval_server.api.interceptor import RpcInterceptor
-from retrieval_server.errors import Unavailable
+from retrieval_server.errors import FieldError, InvalidRequest, Unavailable
 from retrieval_server.generation.answering import Answering
 from retrieval_server.settings import ServerSettings
 from tests.retrieval_server.generation.answering.support import BAD, GOOD, Corpus
@@ -31,8 +31,13 @@ def queue() -> FakeQueue:
 
 
 @pytest.fixture
-async def answering(queue: FakeQueue) -> AsyncIterator[Answering]:
-    answering = Answering(Corpus().retrieve, queue, SETTINGS)
+def corpus() -> Corpus:
+    return Corpus()
+
+
+@pytest.fixture
+async def answering(corpus: Corpus, queue: FakeQueue) -> AsyncIterator[Answering]:
+    answering = Answering(corpus.retrieve, queue, SETTINGS)
     yield answering
     await answering.close()
 
@@ -123,6 +128,15 @@ async def test_a_wrong_field_is_named(stub: Stub, queue: FakeQueue, request_fiel
     code, _, fields = await failure(stub.Answer(pb.AnswerRequest(**{"retrieve": ASKED, **request_fields})))
     assert (code, fields) == (grpc.StatusCode.INVALID_ARGUMENT, [field])
     assert queue.enqueued_count == 0
+
+
+async def test_what_the_search_of_a_question_refuses_is_named_from_the_request_on(stub: Stub, corpus: Corpus) -> None:
+    corpus.error = InvalidRequest(FieldError("filter.languages", "'pyhton' is no language that is indexed"))
+    _, reason, fields = await failure(stub.Answer(pb.AnswerRequest(retrieve=ASKED)))
+    assert (reason, fields) == ("INVALID_FIELD", ["retrieve.filter.languages"])
+    items = [pb.BatchAnswerRequest(item_index=1, answer=pb.AnswerRequest(retrieve=ASKED))]
+    (response,) = [response async for response in stub.BatchAnswer(batch(*items))]
+    assert [one.field for one in response.status.field_violations] == ["answer.retrieve.filter.languages"]
 
 
 async def test_wrong_packing_support_and_history_are_named(stub: Stub) -> None:

@@ -31,7 +31,8 @@ Overrides = retrieval_service_pb2.FusionOverrides
 def passage() -> Passage:
     return Passage(
         "id:1-5", "id", "data/a.py", 1, 5, 2, 3, "text", ("A", "f"), "python", ContentKind.CODE, 0.5,
-        (ListScore("bm25", 1, 9.5, 0.25, ("lease",)),), (Prior("test_source", 0.8),), 2,
+        (ListScore("bm25", 1, 9.5, 0.25, ("lease",)),), (Prior("test_source", 0.8),), 2, is_derived=True,
+        origin_text="['text']",
     )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ import grpc
 import pytest
 
 from groundwire.v1 import (
-    corpus_service_pb2,
     evaluation_service_pb2,
     evaluation_service_pb2_grpc,
     retrieval_service_pb2,
@@ -51,15 +50,12 @@ async def test_a_field_error_travels_in_the_trailers(tmp_path: Path):
 
 async def test_what_comes_later_answers_unimplemented(tmp_path: Path):
     async with running_server(tmp_path) as services:
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await services.corpus.PutSynonymTable(corpus_service_pb2.PutSynonymTableRequest())
-        assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
-        assert details(caught.value)["ErrorInfo"].reason == "NOT_IMPLEMENTED"
         evaluation = evaluation_service_pb2_grpc.EvaluationServiceStub(services.channel)
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            async for _ in evaluation.TuneFusion(evaluation_service_pb2.TuneFusionRequest()):
+            async for _ in evaluation.TrainClassifier(evaluation_service_pb2.TrainClassifierRequest()):
                 pass
         assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+        assert details(caught.value)["ErrorInfo"].reason == "NOT_IMPLEMENTED"
 
 
 class _Slow:

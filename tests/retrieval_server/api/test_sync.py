@@ -118,11 +118,15 @@ async def test_a_sync_that_fails_leaves_the_chunk_size_alone(tmp_path: Path):
         assert (await stats(services)).collection.max_chunk_size_chars == 2000
 
 
-async def test_parts_of_two_files_must_not_be_interleaved(tmp_path: Path):
+@pytest.mark.parametrize("unreadable", [False, True])
+async def test_parts_of_two_files_must_not_be_interleaved(tmp_path: Path, unreadable: bool):
     offers = [
         sync_pb2.OfferedFile(relative_path=p, sha256=hashlib.sha256(b"alphabeta").digest(), size_bytes=9) for p in "ab"
     ]
-    parts = [sync_pb2.FilePart(relative_path=p, data=b"alpha") for p in "ab"]
+    parts = [
+        sync_pb2.FilePart(relative_path="a", data=b"alpha"),
+        sync_pb2.FilePart(relative_path="b", data=b"alpha", unreadable=unreadable),
+    ]
     requests = [
         Request(begin=sync_pb2.SyncBegin(source="/src")),
         Request(offer=sync_pb2.SyncOffer(files=offers)),

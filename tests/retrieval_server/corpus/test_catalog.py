@@ -1,6 +1,7 @@
 """All collections of a data directory, and their work in the background."""
 
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from groundwire.v1 import error_pb2
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection import Collection
 from retrieval_server.corpus.open_collection import EMBEDDED_AT_ONCE_WINDOWS, OpenCollection
-from retrieval_server.errors import GroundwireError, InvalidRequest, NotFound
+from retrieval_server.corpus.sync import SourceSync, SyncPlan
+from retrieval_server.errors import Conflict, GroundwireError, InvalidRequest, NotFound
 from tests.retrieval_server.corpus.support import WordHashEncoder, change, parsed
 
 
@@ -149,4 +151,41 @@ async def test_a_collection_that_could_not_be_made_leaves_nothing_behind(
             await catalog.get_or_create("new")
     assert not (tmp_path / "collections" / "new").exists()
     await catalog.get_or_create("new")
+    await catalog.close()
+
+
+async def test_a_removal_comes_to_its_end_although_its_caller_leaves(tmp_path: Path):
+    catalog = await opened_catalog(tmp_path)
+    await catalog.get_or_create("one")
+    removing = asyncio.create_task(catalog.delete("one"))
+    await asyncio.sleep(0)
+    removing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await removing
+    # The next change waits for it, and finds nothing of it in its way.
+    assert (await catalog.get_or_create("one")).collection.current_view.generation == 0
+    assert catalog.names() == ["one"]
+    await catalog.close()
+
+
+async def test_no_sync_begins_while_another_collection_takes_the_place_of_its_own(tmp_path: Path):
+    catalog = await opened_catalog(tmp_path)
+    opened = await catalog.get_or_create("one")
+    filling, goes_on = threading.Event(), threading.Event()
+
+    def fill(target: Path, _: object) -> None:
+        filling.set()
+        goes_on.wait(10)
+        target.mkdir()
+
+    replacing = asyncio.create_task(catalog.replace("one", fill))
+    await asyncio.to_thread(filling.wait, 10)
+    plan = SyncPlan("/src", "src", 2000, prune=False, dry_run=False, max_file_bytes=1000, max_line_chars=1000)
+    with pytest.raises(Conflict, match="sync again"):
+        async with SourceSync(opened, plan):
+            pass
+    goes_on.set()
+    await replacing
+    async with SourceSync(opened, plan):
+        pass
     await catalog.close()

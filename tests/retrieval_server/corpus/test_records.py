@@ -49,16 +49,26 @@ def test_a_record_becomes_a_count_a_list_and_details():
     assert (document.title, document.metadata["department"]) == ("Knots", "Knots")
 
 
-def test_the_span_of_a_chunk_is_that_of_its_origin_and_no_two_overlap():
+def test_the_span_of_a_chunk_is_that_of_its_origin_and_only_counts_overlap_others():
     document = parsed([RECORD, {**RECORD, "topic": "Staff"}])
     text = document.decoded.text
-    spans = sorted((chunk.span.start_char, chunk.span.end_char) for chunk in document.chunks)
+    others = [chunk.span for chunk in document.chunks if chunk.span.breadcrumbs[-1] != "count"]
+    spans = sorted((span.start_char, span.end_char) for span in others)
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
     for chunk in document.chunks:
         origin = text[chunk.span.start_char : chunk.span.end_char]
+        if chunk.span.breadcrumbs[-1] == "count":
+            assert json.loads("{" + origin + "}") == {"list": RECORD["list"]}
         if chunk.span.names:
             assert json.loads("{" + origin + "}")["name"] in chunk.text
         assert text[: chunk.span.start_char].count("\n") + 1 == chunk.span.start_line
+
+
+def test_the_span_of_a_long_origin_ends_before_its_end():
+    names = [f"Member number {number}" for number in range(1000)]
+    document = parsed({"topic": "Members", "list": names}, 300)
+    assert document.chunks[0].text == "Total members: 1000"
+    assert document.chunks[0].span.end_char - document.chunks[0].span.start_char == 1200
 
 
 def test_a_count_follows_its_list():
@@ -98,6 +108,24 @@ def test_long_lists_and_details_are_cut_to_size_and_nothing_is_lost(indent: int 
 )
 def test_other_json_is_left_to_its_chunker(text: str):
     assert read_record_file(text, 2000) is None
+
+
+def test_what_no_text_can_hold_is_left_out_of_texts_names_and_metadata():
+    text = r'{"owner": "\udfff", "topic": "x\ud800", "list": ["b\u0000"], "details": [{"name": "\ud800"}]}'
+    read = read_record_file(text, 2000)
+    assert read is not None
+    for chunk in read.chunks:
+        assert "\0" not in chunk.text.encode().decode()
+        "".join((*chunk.breadcrumbs, *chunk.names)).encode()
+    json.dumps(read.metadata, ensure_ascii=False).encode()
+
+
+def test_a_long_topic_or_owner_does_not_stand_whole_in_every_chunk():
+    record = {"owner": "o" * 5000, "topic": "t" * 5000, "list": ["a"] * 3000, "details": ["b"] * 100}
+    document = parsed(record, 400)
+    assert max(len(chunk.text) for chunk in document.chunks) <= 400
+    assert max(len(crumb) for chunk in document.chunks for crumb in chunk.span.breadcrumbs) <= 100
+    assert "".join(chunk.text for chunk in document.chunks).count("o") >= 5000
 
 
 def test_odd_spacing_and_letters_keep_their_places():
@@ -141,6 +169,9 @@ def test_the_example_college_answers_lists_counts_and_details(open_collection: C
             found = retrieve(request, view, None).passages
         assert any(wanted in passage.text for passage in found), (query, [passage.text for passage in found])
         assert all(passage.is_derived for passage in found)
+        for passage in found:
+            text = (COLLEGE / Path(passage.path).name).read_text(encoding="utf-8")
+            assert passage.origin_text == text[passage.start_char : passage.end_char] != ""
 
 
 def test_the_example_college_does_not_contradict_itself():

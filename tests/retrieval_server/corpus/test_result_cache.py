@@ -33,6 +33,7 @@ def test_memory_stays_bounded(monkeypatch) -> None:
         cache.get(RetrieveQuery(text), lambda: _result(1))
     assert cache.get(RetrieveQuery("a"), lambda: _result(2)).index_generation == 1
     assert cache.get(RetrieveQuery("b"), lambda: _result(2)).index_generation == 2
-    large = RetrieveQuery("d", k=1000)
+    monkeypatch.setattr(result_cache, "_MAX_CHARS_OF_ONE", -1)
+    large = RetrieveQuery("d")
     cache.get(large, lambda: _result(1))
     assert cache.get(large, lambda: _result(2)).index_generation == 2

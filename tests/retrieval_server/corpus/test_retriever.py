@@ -66,7 +66,7 @@ def test_a_question_about_something_else_is_not_answerable(collection: Collectio
     fill(collection, {f"f{i}.md": f"lease worker queue number{i}" for i in range(9)})
     found = search(collection, "boiling point of tungsten", fusion=LEXICAL_ONLY)
     assert found.skipped_reason is SkippedReason.NO_PASSAGES
-    assert found.answerability == 0
+    assert found.answerability < 0.001
     assert search(collection, "lease of a worker", fusion=LEXICAL_ONLY).skipped_reason is None
 
 

@@ -1,5 +1,7 @@
 """Documents cut into passages as a chunker would, for tests that compare spans with the stored text."""
 
+from dataclasses import replace
+
 from retrieval_server.generation.sentences import LINE_BREAK
 from retrieval_server.model import ContentKind, Passage
 
@@ -31,3 +33,9 @@ def passage_of(
 def whole(document: str, *, path: str = "docs/guide.md", kind: ContentKind = ContentKind.DOCS) -> Passage:
     """One passage that is its whole document."""
     return passage_of(document, 0, len(document), path=path, kind=kind)
+
+
+def derived(document: str, start: int, end: int, text: str, *, path: str = "college.json") -> Passage:
+    """A passage whose text was made of `document[start:end]`."""
+    passage = passage_of(document, start, end, path=path, kind=ContentKind.DOCS)
+    return replace(passage, text=text, is_derived=True, origin_text=document[start:end], language="json")

@@ -1,6 +1,7 @@
 """Front matter: what a Markdown file says about itself."""
 
 import math
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -108,3 +109,18 @@ def test_any_front_matter_is_a_document(text: str):
     for key, value in document.metadata.items():
         key.encode()
         assert not isinstance(value, float) or math.isfinite(value)
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00"])
+def test_a_time_that_utc_does_not_have_is_left_out(moment: str):
+    assert parsed("a.md", f"---\ntitle: T\ndate: {moment}\n---\ntext\n").metadata == {"title": "T"}
+
+
+def test_aliases_that_stand_for_millions_of_fields_cost_little():
+    level = ", ".join(f"k{number}: null" for number in range(400))
+    nested = ", ".join(f"k{number}: *a" for number in range(400))
+    many = "".join(f"c{number}: *b\n" for number in range(200))
+    started_s = time.process_time()
+    document = parsed("a.md", f"---\ntitle: T\na: &a {{{level}}}\nb: &b {{{nested}}}\n{many}---\ntext\n")
+    assert time.process_time() - started_s < 2
+    assert document.title == "T"

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+from retrieval_server.errors import InvalidRequest
 from retrieval_server.generation.answer_jobs import answer_job_id
 from retrieval_server.generation.answer_model import (
     AnswerMode,
@@ -54,12 +55,15 @@ class Corpus:
     def __init__(self) -> None:
         self.passages: tuple[Passage, ...] = PASSAGES
         self.skipped_reason: SkippedReason | None = None
+        self.error: InvalidRequest | None = None
         self.call_count = 0
 
     async def retrieve(self, query: RetrieveQuery) -> RetrieveResult:
         self.call_count += 1
         if query.query == self.broken_query:
             raise ZeroDivisionError
+        if self.error is not None:
+            raise self.error
         return RetrieveResult(self.passages[: query.k], 7, 3, 1.0, 0.9, self.skipped_reason, 0.001)
 
 
