@@ -1,6 +1,7 @@
 """Puts the parts of the server together and serves until SIGTERM or SIGINT."""
 
 import asyncio
+import gc
 import signal
 import sys
 
@@ -92,6 +93,8 @@ async def serve(settings: ServerSettings) -> None:
     background = [asyncio.create_task(queue.run_reaper(), name="reaper")]
     if following is not None:
         background.append(asyncio.create_task(following.run(), name="following"))
+    # What was made up to here stays, and is much: full collections would stop a query for milliseconds to look at it.
+    gc.freeze()
     _log.info("server ready", address=address, collections=catalog.names(), encoder=encoder_label)
     await stopping.wait()
     _log.info("server stopping")

@@ -1,5 +1,7 @@
 """The index terms of chunks that were candidates before: analysing a text costs more than all else that ranks it."""
 
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
 from retrieval_server.engine.proximity import TermKeys, term_keys
@@ -12,7 +14,8 @@ class KnownTerms:
     """Chunk id → keys of the index terms of its text; a chunk's text never changes. Thread-safe."""
 
     def __init__(self) -> None:
-        self._keys_by_chunk: dict[int, TermKeys] = {}
+        self._keys_by_chunk: OrderedDict[int, TermKeys] = OrderedDict()
+        self._learning = threading.Lock()
 
     def missing(self, chunk_ids: Sequence[int]) -> list[int]:
         """Return the chunks whose texts have to be learnt."""
@@ -24,7 +27,8 @@ class KnownTerms:
         none = term_keys("")
         known = self._keys_by_chunk
         keys = {i: learnt[i] if i in learnt else known.get(i, none) for i in chunk_ids}
-        if len(known) + len(learnt) > MAX_KNOWN_CHUNKS:
-            known.clear()
-        known.update(learnt)
+        with self._learning:
+            known.update(learnt)
+            while len(known) > MAX_KNOWN_CHUNKS:
+                known.popitem(last=False)
         return keys

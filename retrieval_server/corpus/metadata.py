@@ -77,7 +77,7 @@ def filterable(text: str) -> dict[str, MetadataValue]:
 
 def rfc3339(moment: datetime) -> str:
     """Return a time in UTC, always with six digits of a second, so that texts sort as times do."""
-    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
 def metadata_of_dict(stored: Mapping[str, Any]) -> dict[str, SetValue]:

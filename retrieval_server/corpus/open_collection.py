@@ -197,7 +197,7 @@ class OpenCollection:
 
         async def embed_some(encoder: Encoder) -> None:
             nonlocal position
-            while True:
+            while not collection.is_closed:
                 async with taking:
                     chunks = await self._on_writer(collection.chunks_to_embed, position, _EMBEDDED_PER_STEP_CHUNKS)
                     if not chunks:
@@ -206,12 +206,15 @@ class OpenCollection:
                 # Encoding runs beside the writer thread, so that a sync never waits for it.
                 windows = await asyncio.to_thread(embed_chunks, chunks, encoder, self._known_vectors)
                 by_chunk = {chunk.chunk_id: found for chunk, found in zip(chunks, windows, strict=True)}
-                await self._on_writer(collection.store_vectors, by_chunk)
+                if not collection.is_closed:
+                    await self._on_writer(collection.store_vectors, by_chunk)
 
         # Two at a time: one makes texts and stores vectors while the other keeps the encoder busy.
         async with asyncio.TaskGroup() as group:
             for _ in range(2):
                 group.create_task(embed_some(self._encoder))
+        if collection.is_closed:  # the change that put another in its place wakes this again
+            return
         count = collection.current_view.embedded_chunk_count
         _log.info("vectors complete", collection=collection.name, chunk_count=count)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_server.engine.candidates import BM25, Candidates, CandidateSearch, Question
+from retrieval_server.engine.coherence import file_factors
 from retrieval_server.engine.labels import LabelledQuestion, is_hit
 from retrieval_server.engine.lexical import lexical_query
 from retrieval_server.engine.near_duplicates import repeating_pairs
@@ -91,20 +92,13 @@ class JudgedQuestion:
         scores[leading] *= raised
         order = np.argsort(-scores, kind="stable")
         if constants.file_passage_count:
-            scores *= self._file_factors(order, scores, constants.file_passage_count)
+            documents = self.documents.tolist()
+            ranked_documents = [documents[one] for one in order.tolist()]
+            factor = file_factors(ranked_documents, scores[order].tolist(), constants.file_passage_count)
+            # One without a score above 0 stays last, whatever its factor.
+            scores *= [factor.get(document, 1.0) for document in documents]
             order = np.argsort(-scores, kind="stable")
         return order
-
-    def _file_factors(
-        self, order: NDArray[np.int64], scores: NDArray[np.float64], passage_count: int
-    ) -> NDArray[np.float64]:
-        best: dict[int, list[float]] = {}
-        for document, score in zip(self.documents[order].tolist(), scores[order].tolist(), strict=True):
-            of_document = best.setdefault(document, [])
-            if len(of_document) < passage_count:
-                of_document.append(score)
-        factor = {document: sum(some) / some[0] if some[0] > 0 else 1.0 for document, some in best.items()}
-        return np.array([factor[document] for document in self.documents.tolist()])
 
 
 def judged(labelled: LabelledQuestion, search: CandidateSearch) -> JudgedQuestion:

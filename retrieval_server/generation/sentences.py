@@ -18,7 +18,7 @@ _BACKTICKS = re.compile(r"`+")
 _CLOSERS = "\"'”’»)]}*_`"
 _MAX_TOKEN_CHARS = 16
 _ABBREVIATIONS = frozenset(
-    re.findall(r"\S+", "e.g i.e etc vs cf fig figs dr mr mrs ms st approx al resp ca ver vol eq sec inc ltd eg ie")
+    re.findall(r"\S+", "e.g i.e etc vs cf fig figs dr mr mrs ms prof st approx al resp ca ver vol eq sec inc ltd eg ie")
 )
 
 

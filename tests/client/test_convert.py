@@ -19,6 +19,7 @@ from client import (
     RetrievalProfile,
     _convert,
     _convert_corpus,
+    _convert_evaluation,
     _requests,
 )
 from client import _answer_types as answers
@@ -32,6 +33,7 @@ from groundwire.v1 import (
     collection_pb2,
     corpus_service_pb2,
     document_pb2,
+    evaluation_service_pb2,
     passage_pb2,
     retrieval_service_pb2,
     sync_pb2,
@@ -137,6 +139,10 @@ CASES = [
     (_convert.worker, admin_service_pb2.Worker, None),
     (_convert.dead_letter, admin_service_pb2.DeadLetter, None),
     (_convert.server_settings, admin_service_pb2.GetSettingsResponse, None),
+    (_convert_evaluation.progress, evaluation_service_pb2.EvaluationProgress, None),
+    (_convert_evaluation.retrieval_report, evaluation_service_pb2.RetrievalReport, None),
+    (_convert_evaluation.tuning_report, evaluation_service_pb2.TuningReport, None),
+    (_convert_evaluation.tuned_fusion, evaluation_service_pb2.TunedFusion, None),
 ]
 
 

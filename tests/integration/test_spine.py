@@ -89,8 +89,9 @@ def test_an_extractive_answer_needs_no_model_and_cites_verbatim(
 
 
 def test_a_count_of_records_is_said_and_cites_the_list_that_it_counts(
-    server: Server, channel: grpc.Channel, collection: str, project_dir: Path
+    server: Server, channel: grpc.Channel, collection: str, worker: Worker, project_dir: Path
 ) -> None:
+    assert worker.is_alive()
     indexed = ("index", "examples/college", "--collection", collection, "--wait")
     run_client(server.address, *indexed, cwd=project_dir).assert_ok()
     question = "How many faculty does Hydrography have?"
@@ -104,6 +105,10 @@ def test_a_count_of_records_is_said_and_cites_the_list_that_it_counts(
         assert passage.span_kind == passage_pb2.SPAN_KIND_DERIVED
         text = (project_dir / passage.path).read_bytes().decode()
         assert passage.origin_text == text[passage.start_char : passage.end_char]
+    # A model reads what was made, too; what it gets wrong is not backed by a list of other length.
+    generated = stream_answer(channel, question, collection)[-1].terminal
+    assert "3" in generated.text
+    assert_citations_stand_in_the_files(generated, project_dir)
 
 
 def test_a_question_beyond_the_corpus_is_skipped_and_not_made_up(channel: grpc.Channel, harbour: str) -> None:

@@ -123,7 +123,12 @@ def _syntax(*grammars: Language) -> Syntax:
             "preproc_elif": body_or_self,
             "preproc_elifdef": body_or_self,
         },
-        wrappers={"template_declaration": last_child, "linkage_specification": child("body")},
+        # A label is what "public:" looks like in the body of what reads as a function.
+        wrappers={
+            "labeled_statement": last_child,
+            "linkage_specification": child("body"),
+            "template_declaration": last_child,
+        },
         comments=frozenset({"comment"}),
         leading=frozenset({"access_specifier"}),
     )

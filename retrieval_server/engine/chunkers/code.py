@@ -3,12 +3,12 @@
 The languages differ only in their tables (`Syntax`); one walker serves all.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from tree_sitter import Node
 
 from retrieval_server.engine.chunkers.char_offsets import CharOffsets
+from retrieval_server.engine.chunkers.cuts import Cut, Scope, pieces_between
 from retrieval_server.engine.chunkers.parsing import syntax_tree
 from retrieval_server.engine.chunkers.pieces import Piece
 from retrieval_server.engine.chunkers.plain import plain_pieces
@@ -21,6 +21,9 @@ _GUARD_FIELDS = ("name", "condition")
 # What is above a class's first member or a function's first line goes with it even where both together are too large,
 # unless it is long enough to be worth finding by itself.
 _OWN_HEAD_SHARE = 0.25
+# What defines nothing and is not longer, such as `export default Name;`, is no passage by itself: it stays with the
+# definition above it, even one with breadcrumbs of its own.
+_MAX_LONE_CHARS = 80
 
 
 def code_pieces(text: str, max_chunk_chars: int, syntax: Syntax) -> list[Piece]:
@@ -36,51 +39,13 @@ def code_pieces(text: str, max_chunk_chars: int, syntax: Syntax) -> list[Piece]:
         if root is None:
             break
         walk = _Walk(syntax, to_char, max_chunk_chars)
-        walk.block(root, 0, _Scope(), 0)
+        walk.block(root, 0, Scope(), 0)
         walks.append(walk)
         if not root.has_error:
             break
     if not walks:
         return plain_pieces(text, max_chunk_chars)
-    return _pieces(min(walks, key=lambda walk: walk.broken_chars).cuts, len(text))
-
-
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """The names around a block: `breadcrumbs` keep its pieces apart from others, `owners` do not."""
-
-    breadcrumbs: Names = ()
-    owners: Names = ()
-
-    def inside(self, names: Names) -> "_Scope":
-        return _Scope((*self.breadcrumbs, *self.owners, *filter(None, names)))
-
-    def through(self, names: Names) -> "_Scope":
-        return _Scope(self.breadcrumbs, (*self.owners, *filter(None, names)))
-
-
-@dataclass(slots=True)
-class _Cut:
-    """The end of a piece in code points; the piece begins where the last one ended."""
-
-    end: int
-    scope: _Scope
-    names: Names = ()
-    members: Names = ()
-
-
-def _pieces(cuts: Sequence[_Cut], char_count: int) -> list[Piece]:
-    pieces: list[Piece] = []
-    start = 0
-    for cut in cuts:
-        if cut.end > start:
-            owners = (*cut.scope.owners, *cut.names[:-1])
-            name = "".join(cut.names[-1:])
-            pieces.append(Piece(start, cut.end, cut.scope.breadcrumbs, name, owners, cut.members))
-            start = cut.end
-    if start < char_count:
-        pieces.append(Piece(start, char_count))
-    return pieces
+    return pieces_between(min(walks, key=lambda walk: walk.broken_chars).cuts, len(text))
 
 
 class _Walk:
@@ -90,17 +55,17 @@ class _Walk:
         self._syntax = syntax
         self._to_char = to_char
         self._max_chunk_chars = max_chunk_chars
-        self.cuts: list[_Cut] = []
+        self.cuts: list[Cut] = []
         self.broken_chars = 0
 
-    def block(self, block: Node, start: int, scope: _Scope, depth: int) -> None:
+    def block(self, block: Node, start: int, scope: Scope, depth: int) -> None:
         """Cut at the members of `block`; `start` is where its head begins, in code points."""
         first_cut = len(self.cuts)
         members = block.children
         guard = [node for node in map(block.child_by_field_name, _GUARD_FIELDS) if node is not None]
         head_end = start
         previous: Node | None = None
-        held: int | None = None  # the start of comments and attributes that wait for their statement
+        held: Node | None = None  # the first of the comments and attributes that wait for their statement
         for index, member in enumerate(members):
             end = self._to_char[member.end_byte]
             if not member.is_named or member in guard or self._joins(member, previous, block):
@@ -111,18 +76,18 @@ class _Walk:
                     head_end = end
             else:
                 if held is None:
-                    held = self._to_char[member.start_byte]
+                    held = member
                     if len(self.cuts) == first_cut:
                         self._head(start, min(head_end, self._line_start(member)), scope)
                 following = members[index + 1] if index + 1 < len(members) else None
-                if not self._waits(member, following, end - held):
-                    self._statement(member, held, scope, depth, first_cut)
+                if not self._waits(member, following, end - self._to_char[held.start_byte]):
+                    self._statement(held, member, scope, depth, first_cut)
                     held = None
             previous = member
 
-    def _head(self, start: int, end: int, scope: _Scope) -> None:
+    def _head(self, start: int, end: int, scope: Scope) -> None:
         if self._stands_alone(end - start):
-            self.cuts.append(_Cut(end, scope))
+            self.cuts.append(Cut(end, scope))
 
     def _joins(self, member: Node, previous: Node | None, block: Node) -> bool:
         """Tell whether `member` belongs to what ends on its line: a remark, a semicolon, a part of something broken."""
@@ -143,14 +108,17 @@ class _Walk:
         return starts_line and not self._stands_alone(held_chars) and not self._is_structural(member)
 
     def _is_structural(self, statement: Node) -> bool:
+        if statement.is_error:
+            return statement.start_point.row < statement.end_point.row
         node = self._unwrapped(statement)
         return node is not statement or node.type in self._syntax.transparent or bool(self._names(node))
 
-    def _statement(self, statement: Node, start: int, scope: _Scope, depth: int, first_cut: int) -> None:
-        """Cut behind `statement`, or at its members; `start` is where the comments that belong to it begin.
+    def _statement(self, first: Node, statement: Node, scope: Scope, depth: int, first_cut: int) -> None:
+        """Cut behind `statement`, or at its members.
 
-        `first_cut` is the index of the first cut in its block.
+        `first` is the first of the comments that belong to it, `first_cut` the index of the first cut in its block.
         """
+        start = self._to_char[first.start_byte]
         end = self._to_char[statement.end_byte]
         node = self._unwrapped(statement)
         names = self._names(node)
@@ -167,36 +135,50 @@ class _Walk:
                 return
         if statement.has_error:
             self.broken_chars += end - start
-        above = self.cuts[-1] if len(self.cuts) > first_cut else None
         if names and not fits:
             self._large(statement, start, end, scope.inside(names))
-        elif above and not names and above.scope != scope and end - start <= self._syntax.lone_chars:
-            above.end = end
-        else:
-            self.cuts.append(_Cut(end, scope, names, self._member_names(node)))
+            return
+        if not self._syntax.statements_only and self.cuts:
+            above = self.cuts[-1]
+            in_block = len(self.cuts) > first_cut
+            if in_block and not names and above.scope != scope and end - start <= _MAX_LONE_CHARS:
+                above.end = end
+                return
+            if fits and end - above.end > self._max_chunk_chars and (in_block or above.scope.merges_with(scope)):
+                # Alone it fits, with the blank lines or the head of the namespace above it it does not.
+                self.cuts.append(Cut(max(above.end, self._line_start(first)), scope))
+        self.cuts.append(Cut(end, scope, names, self._member_names(node)))
 
     def _member_names(self, node: Node) -> Names:
         """Return the names that are defined right inside a class or the like that stays whole."""
-        into = self._syntax.containers.get(node.type) if self._syntax.names_members else None
+        into = None if self._syntax.statements_only else self._syntax.containers.get(node.type)
         body = into(node) if into else None
-        names = (self._names(self._unwrapped(member))[-1:] for member in body.named_children) if body else ()
-        return tuple(dict.fromkeys(name for found in names for name in found if name))
+        return tuple(dict.fromkeys(self._names_in(body, 0))) if body else ()
 
-    def _members(self, body: Node, start: int, end: int, scope: _Scope, depth: int, first_cut: int) -> None:
+    def _names_in(self, block: Node, depth: int) -> Iterator[str]:
+        for member in block.named_children:
+            node = self._unwrapped(member)
+            yield from filter(None, self._names(node)[-1:])
+            through = self._syntax.transparent.get(node.type)
+            body = through(node) if through and depth < _MAX_DEPTH else None
+            if body is not None:
+                yield from self._names_in(body, depth + 1)
+
+    def _members(self, body: Node, start: int, end: int, scope: Scope, depth: int, first_cut: int) -> None:
         """Cut at the members of `body`; what closes it stays with the last or, if there is none, with what is above."""
         before = len(self.cuts)
         self.block(body, start, scope, depth)
         if len(self.cuts) > (before if scope.breadcrumbs else first_cut):
             self.cuts[-1].end = end
         else:
-            self.cuts.append(_Cut(end, scope))
+            self.cuts.append(Cut(end, scope))
 
-    def _large(self, statement: Node, start: int, end: int, scope: _Scope) -> None:
+    def _large(self, statement: Node, start: int, end: int, scope: Scope) -> None:
         line_start = self._line_start(statement)
         own_chars = end - line_start
         if own_chars <= self._max_chunk_chars and self._stands_alone(min(own_chars, line_start - start)):
-            self.cuts.append(_Cut(line_start, scope))
-        self.cuts.append(_Cut(end, scope))
+            self.cuts.append(Cut(line_start, scope))
+        self.cuts.append(Cut(end, scope))
 
     def _stands_alone(self, char_count: int) -> bool:
         return char_count >= self._max_chunk_chars * _OWN_HEAD_SHARE

@@ -5,14 +5,13 @@ from tree_sitter import Language
 
 from retrieval_server.engine.chunkers.syntax import Syntax, body_or_self, child, named
 
-# A comment keeps its distance: what is said about a function is said inside it. And what is called below a class or
-# function is more than its end. Methods say `def`, by which they are found without a list of them.
+# A comment keeps its distance: what is said about a function is said inside it. Nor is anything else added to a
+# statement: what is called below a function is more than its end, and methods are found by their `def`.
 PYTHON = Syntax(
     grammars=(Language(tree_sitter_python.language()),),
     definitions={"function_definition": named, "class_definition": named},
     containers={"class_definition": child("body")},
     transparent={"ERROR": body_or_self},
-    lone_chars=0,
-    names_members=False,
+    statements_only=True,
     wrappers={"decorated_definition": child("definition")},
 )

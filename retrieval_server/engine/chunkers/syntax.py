@@ -27,9 +27,8 @@ class Syntax:
         wrappers: Node types around a definition, such as decorators and templates → the definition.
         comments: Comment node types; one that ends on the line above a statement belongs to it.
         leading: Other node types that belong to the statement after them, such as attributes.
-        lone_chars: What defines nothing and is not longer is no passage by itself, such as `export default Name;`: it
-            stays with the definition above it, even one with breadcrumbs of its own.
-        names_members: Whether a class that stays whole is also found by the names of its members.
+        statements_only: Whether a piece is one statement and no more, named by itself alone. Else short ends of a
+            definition stay with it, and a small class is also found by its members.
     """
 
     grammars: tuple[Language, ...]
@@ -39,8 +38,7 @@ class Syntax:
     wrappers: Mapping[str, NodeOf] = field(default_factory=dict)
     comments: frozenset[str] = frozenset()
     leading: frozenset[str] = frozenset()
-    lone_chars: int = 80
-    names_members: bool = True
+    statements_only: bool = False
 
 
 def child(name: str) -> NodeOf:

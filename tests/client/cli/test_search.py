@@ -9,7 +9,8 @@ def test_search_sends_what_was_typed(command_line, server):
         ("--kind", "code"), ("--contains", "TODO"), ("--where", "year>=2020"), ("--where", "author=Ada"),
         ("--profile", "precise"), ("--hops", "2"), ("--balance",), ("--max-per-file", "3"), ("--lexical-weight", "2"),
         ("--dense-weight", "0.5"),
-        ("--expanded-weight", "1.5"), ("--rank-constant", "7"), ("--pool-count", "90"),
+        ("--expanded-weight", "1.5"), ("--rank-constant", "7"), ("--pool-count", "90"), ("--margin-weight", "0.1"),
+        ("--proximity-weight", "0.2"), ("--path-weight", "0.3"), ("--definition-weight", "0.4"),
     ]  # fmt: skip
     assert command_line("search", "q", *(word for option in typed for word in option)).exit_code == 0
     sent = server.state.last_retrieve
@@ -24,6 +25,8 @@ def test_search_sends_what_was_typed(command_line, server):
     fusion = sent.fusion
     assert (fusion.lexical_weight, fusion.dense_weight, fusion.expanded_weight) == (2, 0.5, 1.5)
     assert (fusion.rank_constant, fusion.pool_count) == (7, 90)
+    assert (fusion.margin_weight, fusion.proximity_weight) == (0.1, 0.2)
+    assert (fusion.path_weight, fusion.definition_weight) == (0.3, 0.4)
     command_line("search", "q")
     assert {field.name for field, _ in server.state.last_retrieve.ListFields()} == {"query", "collection"}
 

@@ -9,7 +9,24 @@ from retrieval_server.engine.chunkers.syntaxes import SYNTAXES
 from tests.retrieval_server.engine.spans import assert_spans_cover, chunks_in
 
 # Each of these takes minutes or gigabytes in some language when it is parsed as it stands.
-REPEATED = ["(", "{", "<", "a<", "a<b,", "a=>", "a|", "x?", ";!", "if(a)", "class A{", '"', "${", "#if A\n", "\0", "@a "]
+REPEATED = [
+    "(",
+    "{",
+    "<",
+    "a<",
+    "a<b,",
+    "a=>",
+    "a|",
+    "x?",
+    ";!",
+    "if(a)",
+    "class A{",
+    '"',
+    "${",
+    "#if A\n",
+    "\0",
+    "@a ",
+]
 
 
 @pytest.mark.parametrize("language", SYNTAXES)
@@ -43,7 +60,11 @@ def test_nesting_deeper_than_any_hand_writes_is_cut_all_the_same(language: str):
 
 
 def test_what_surrounds_a_table_of_zeros_keeps_its_names():
-    text = "int before(int a) { return a; }\nint table[] = {\n" + "  0, 0, 0, 0,\n" * 400 + "};\nint after() { return 1; }\n"
+    text = (
+        "int before(int a) { return a; }\nint table[] = {\n"
+        + "  0, 0, 0, 0,\n" * 400
+        + "};\nint after() { return 1; }\n"
+    )
     found = chunks_in(text, "c")
     assert found[0].names[0] == "before"
     assert found[-1].breadcrumbs == ("after",)

@@ -1,0 +1,48 @@
+"""Where pieces of source code end, and what they are called."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from retrieval_server.engine.chunkers.pieces import Piece
+from retrieval_server.engine.chunkers.syntax import Names
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The names around a block: `breadcrumbs` keep its pieces apart from others, `owners` do not."""
+
+    breadcrumbs: Names = ()
+    owners: Names = ()
+
+    def inside(self, names: Names) -> "Scope":
+        return Scope((*self.breadcrumbs, *self.owners, *filter(None, names)))
+
+    def merges_with(self, other: "Scope") -> bool:
+        return self.breadcrumbs == other.breadcrumbs
+
+    def through(self, names: Names) -> "Scope":
+        return Scope(self.breadcrumbs, (*self.owners, *filter(None, names)))
+
+
+@dataclass(slots=True)
+class Cut:
+    """The end of a piece in code points; the piece begins where the last one ended."""
+
+    end: int
+    scope: Scope
+    names: Names = ()
+    members: Names = ()
+
+
+def pieces_between(cuts: Sequence[Cut], char_count: int) -> list[Piece]:
+    pieces: list[Piece] = []
+    start = 0
+    for cut in cuts:
+        if cut.end > start:
+            owners = (*cut.scope.owners, *cut.names[:-1])
+            name = "".join(cut.names[-1:])
+            pieces.append(Piece(start, cut.end, cut.scope.breadcrumbs, name, owners, cut.members))
+            start = cut.end
+    if start < char_count:
+        pieces.append(Piece(start, char_count))
+    return pieces
