@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 from typing import Protocol
 
 import numpy as np
@@ -150,7 +151,7 @@ class CandidateSearch:
         signals = Signals(question.dense_text, question.lexical, self.view.lexical.idf, self.constants)
         paths = {c.chunk_id: c.place.document.relative_path for c in ranked[:LOOKED_AT_COUNT]}
         factors = signals.factors(paths, lexical_hits, self.view.term_keys)
-        ranked = _sorted(_raised(c, factors.get(c.chunk_id, ())) for c in ranked)
+        ranked = _sorted(_raised(c, factors[c.chunk_id]) if c.chunk_id in factors else c for c in ranked)
         if self.constants.file_passage_count:
             ranked = by_file(ranked, self.constants.file_passage_count)
         if self.reranker is None:
@@ -178,11 +179,11 @@ def _merged(by_subset: Sequence[Hits], places: Mapping[int, Place]) -> Hits:
 def _in_order(hits: Iterable[tuple[int, float]], places: Mapping[int, Place]) -> Hits:
     """Order by score, ties by place: the order of the index itself depends on how it came to be."""
     known = [hit for hit in hits if hit[0] in places]
-    return by_score(known, lambda hit: hit[1], lambda hit: places[hit[0]].order)
+    return by_score(known, itemgetter(1), lambda hit: places[hit[0]].order)
 
 
 def _sorted(candidates: Iterable[Candidate]) -> list[Candidate]:
-    return by_score(candidates, lambda c: c.score, lambda c: c.place.order)
+    return by_score(candidates, attrgetter("score"), lambda c: c.place.order)
 
 
 def _candidate(chunk_id: int, place: Place, fused_score: float, query_terms: frozenset[str]) -> Candidate:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
+from operator import attrgetter
 from typing import TypeVar
 
 from retrieval_server.engine.candidate import Candidate
@@ -21,7 +22,7 @@ def by_file(ranked: Sequence[Candidate], passage_count: int) -> list[Candidate]:
         for c in ranked
         if (prior := factor.get(c.place.document.document_id)) is not None
     )
-    return by_score(raised, lambda c: c.score, lambda c: c.place.order)
+    return by_score(raised, attrgetter("score"), lambda c: c.place.order)
 
 
 def file_factors(documents: Sequence[Document], scores: Sequence[float], passage_count: int) -> dict[Document, float]:

@@ -68,7 +68,9 @@ class _Walk:
         held: Node | None = None  # the first of the comments and attributes that wait for their statement
         for index, member in enumerate(members):
             end = self._to_char[member.end_byte]
-            if not member.is_named or member in guard or self._joins(member, previous, block):
+            if not member.is_named and held is not None:
+                pass  # the colon of "private:"
+            elif not member.is_named or member in guard or self._joins(member, previous, block):
                 held = None
                 if len(self.cuts) > first_cut:
                     self.cuts[-1].end = end
@@ -144,7 +146,7 @@ class _Walk:
             if in_block and not names and above.scope != scope and end - start <= _MAX_LONE_CHARS:
                 above.end = end
                 return
-            if fits and end - above.end > self._max_chunk_chars and (in_block or above.scope.merges_with(scope)):
+            if fits and end - above.end > self._max_chunk_chars and (in_block or above.scope.may_share(scope)):
                 # Alone it fits, with the blank lines or the head of the namespace above it it does not.
                 self.cuts.append(Cut(max(above.end, self._line_start(first)), scope))
         self.cuts.append(Cut(end, scope, names, self._member_names(node)))

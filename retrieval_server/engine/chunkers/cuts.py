@@ -15,18 +15,24 @@ class Scope:
     owners: Names = ()
 
     def inside(self, names: Names) -> "Scope":
+        """Return the scope of what is kept apart under `names`."""
         return Scope((*self.breadcrumbs, *self.owners, *filter(None, names)))
 
-    def merges_with(self, other: "Scope") -> bool:
-        return self.breadcrumbs == other.breadcrumbs
-
     def through(self, names: Names) -> "Scope":
+        """Return the scope of what only belongs to `names`."""
         return Scope(self.breadcrumbs, (*self.owners, *filter(None, names)))
+
+    def may_share(self, other: "Scope") -> bool:
+        """Tell whether a chunk may hold pieces of both."""
+        return self.breadcrumbs == other.breadcrumbs
 
 
 @dataclass(slots=True)
 class Cut:
-    """The end of a piece in code points; the piece begins where the last one ended."""
+    """The end of a piece in code points; the piece begins where the last one ended.
+
+    `names` are those of what it defines, from the outside in; `members` are defined inside that.
+    """
 
     end: int
     scope: Scope
@@ -35,6 +41,7 @@ class Cut:
 
 
 def pieces_between(cuts: Sequence[Cut], char_count: int) -> list[Piece]:
+    """Return contiguous pieces that cover a text of `char_count` code points."""
     pieces: list[Piece] = []
     start = 0
     for cut in cuts:

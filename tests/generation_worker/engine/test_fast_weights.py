@@ -11,7 +11,7 @@ from groundwire.models.locate import generator_file
 
 def test_the_default_model_is_converted_and_the_copy_goes(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    llama = LlamaModel(generator_file(None).path, context_tokens=512, thread_count=1)
+    llama = LlamaModel(generator_file(None).path, context_tokens=512, sequence_count=1, thread_count=1)
     assert list(tmp_path.iterdir()) == []
     assert llama_cpp.llama_model_ftype(llama._model) == llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0
     llama.compute(llama.content_tokens("It works without the file: "))
@@ -20,5 +20,5 @@ def test_the_default_model_is_converted_and_the_copy_goes(tmp_path: Path, monkey
 
 def test_without_room_for_the_copy_the_model_is_used_as_it_is(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
-    llama = LlamaModel(generator_file(None).path, context_tokens=512, thread_count=1)
+    llama = LlamaModel(generator_file(None).path, context_tokens=512, sequence_count=1, thread_count=1)
     assert llama_cpp.llama_model_ftype(llama._model) == llama_cpp.LLAMA_FTYPE_MOSTLY_Q4_1

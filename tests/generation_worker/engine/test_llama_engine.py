@@ -92,6 +92,7 @@ def test_answers_written_at_once_are_those_written_one_by_one(engine: LlamaEngin
         )
         for number in range(SLOTS)
     ]
+    # Whatever is in the slots from before.
     together = [joined(steps) for steps in run(engine, jobs)]
     alone = LlamaEngine(model_path, model="smollm2", context_tokens=CONTEXT_TOKENS, slot_count=1, thread_count=2)
     assert together == [text_of(alone, one) for one in jobs]
@@ -196,6 +197,25 @@ def test_a_new_job_begins_while_another_is_in_mid_answer(engine: LlamaEngine):
     engine.stop(0)
     assert ended == [1]
     assert engine.is_idle
+
+
+def test_a_short_job_begins_soon_beside_long_prompts(engine: LlamaEngine):
+    def steps_to_first_text(name: str) -> int:
+        engine.start(SLOTS, job(text=f"{name} is wide. " + "The sea is deep. " * 10, max_prompt_tokens=128))
+        count = 1
+        while not any(key == SLOTS and isinstance(step, TextPiece) for key, step in engine.step()):
+            count += 1
+        engine.stop(SLOTS)
+        return count
+
+    alone = steps_to_first_text("Lake")
+    for key in range(SLOTS - 1):
+        engine.start(key, job(text=f"{key} alpha beta gamma delta " * 150))
+    engine.step()
+    beside = steps_to_first_text("Ocean")
+    for key in range(SLOTS - 1):
+        engine.stop(key)
+    assert beside <= alone + 1
 
 
 def test_a_seed_decides_what_a_temperature_draws(engine: LlamaEngine):

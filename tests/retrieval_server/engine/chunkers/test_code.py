@@ -8,19 +8,19 @@ from retrieval_server.engine.chunkers.syntaxes import SYNTAXES
 from tests.retrieval_server.engine.spans import assert_spans_cover, chunks_in, outline
 
 FRAGMENTS = {
-    "c": ["int f(int a) {\n", "struct S {\n", "#ifdef A\n", "#else\n", "#endif\n", "#define M(x) \\\n", "typedef ", "int g;\n"],
-    "cpp": ["namespace a::b {\n", "class A : B {\n", "public:\n", "template <class T>\n", "void A::f() {\n", "};\n", "<"],
-    "cuda": ["__global__ void k(int* a) {\n", "k<<<1, 2>>>(a);\n", "extern \"C\" {\n", "namespace {\n", "int x;\n"],
-    "go": ["func F() {\n", "func (s *S) M() {\n", "type T struct {\n", "const (\n", "A = 1\n", ")\n", "package p\n"],
-    "java": ["class A {\n", "enum E { P, Q;\n", "@Override\n", "void m() {\n", "interface I {\n", "int x = 1;\n", "a=>"],
-    "javascript": ["class A {\n", "export default ", "const f = () => {\n", "A.prototype.b = function () {\n", "});\n", "`${"],
-    "python": ["def f(x):\n", "class A:\n", "    def g(self):\n", "@d\n", "cdef int h(int* a):\n", '"""', "    return 1\n"],
-    "rust": ["fn f() {\n", "impl A for B {\n", "mod m {\n", "#[a]\n", "/// d\n", "struct S;\n", "macro_rules! m {\n", "r#\""],
+    "c": ["int f(int a) {\n", "struct S {\n", "#ifdef A\n", "#else\n", "#endif\n", "#define M(x) \\\n", "int g;\n"],
+    "cpp": ["namespace a::b {\n", "class A : B {\n", "public:\n", "template <class T>\n", "void A::f() {\n", "};\n"],
+    "cuda": ["__global__ void k(int* a) {\n", "k<<<1, 2>>>(a);\n", 'extern "C" {\n', "namespace {\n", "int x;\n"],
+    "go": ["func F() {\n", "func (s *S) M() {\n", "type T struct {\n", "const (\n", "A = 1\n", "package p\n"],
+    "java": ["class A {\n", "enum E { P, Q;\n", "@Override\n", "void m() {\n", "interface I {\n", "int x = 1;\n"],
+    "javascript": ["class A {\n", "export default ", "const f = () => {\n", "A.prototype.b = function () {\n", "`${"],
+    "python": ["def f(x):\n", "class A:\n", "    def g(self):\n", "@d\n", "cdef int h(int* a):\n", "    return 1\n"],
+    "rust": ["fn f() {\n", "impl A for B {\n", "mod m {\n", "#[a]\n", "/// d\n", "struct S;\n", "macro_rules! m {\n"],
     "shell": ["f() {\n", "if x; then\n", "fi\n", "cat <<EOF\n", "EOF\n", "x=$(", "case a in\n", "esac\n", "a | b\n"],
-    "typescript": ["interface I {\n", "namespace N {\n", "type T = ", "<div>", "</div>", "@D()\n", "declare ", "f<T>(a: T)\n"],
+    "typescript": ["interface I {\n", "namespace N {\n", "type T = ", "<div>", "</div>", "@D()\n", "f<T>(a: T)\n"],
 }  # fmt: skip
-COMMON = ["{", "}", "(", ")", ";", "\n", "\n\n", "\r\n", "\r", " ", "\t", "// c\n", "# c\n", "/* c */", "\"", "'", "\\",
-          "a", "word ", "東京 ", "🚀", "é", "x" * 70, "\x0c", "\u2028", "\x85", "\0", "=", "a.b(c)"]  # fmt: skip
+COMMON = ["{", "}", "(", ")", ";", "\n", "\n\n", "\r\n", "\r", " ", "\t", "// c\n", "# c\n", "/* c */", '"', "'", "\\",
+          "a", "word ", "東京 ", "🚀", "é", "x" * 70, "\x0c", "\u2028", "\x85", "\0", "=", "<", "a.b(c)"]  # fmt: skip
 
 # One definition with a comment above it, between others: (language, comment and definition).
 DOCUMENTED = [
