@@ -29,6 +29,8 @@ from retrieval_server.generation.answering import Answering
 from retrieval_server.listen_address import check_listen_address
 from retrieval_server.settings import ServerSettings
 
+# A query makes some thousands of objects, nearly all of which go with it.
+_YOUNG_OBJECTS = 20_000
 _log = structlog.get_logger()
 
 # Encoding threads need the interpreter for an instant between runs of a few milliseconds; at the default of 5 ms they
@@ -95,6 +97,7 @@ async def serve(settings: ServerSettings) -> None:
         background.append(asyncio.create_task(following.run(), name="following"))
     # What was made up to here stays, and is much: full collections would stop a query for milliseconds to look at it.
     gc.freeze()
+    gc.set_threshold(_YOUNG_OBJECTS)
     _log.info("server ready", address=address, collections=catalog.names(), encoder=encoder_label)
     await stopping.wait()
     _log.info("server stopping")

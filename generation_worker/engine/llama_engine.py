@@ -183,6 +183,13 @@ class LlamaEngine:
 
     def step(self) -> Sequence[KeyedStep]:
         """See Engine."""
+        # What is known already does not wait for a computation.
+        if not self._news:
+            self._compute()
+        news, self._news = self._news, []
+        return news
+
+    def _compute(self) -> None:
         try:
             self._write()
             self._read()
@@ -195,8 +202,6 @@ class LlamaEngine:
                 self._release(key)
             self._llama.forget_all()
             self._compute_start()
-        news, self._news = self._news, []
-        return news
 
     def _write(self) -> None:
         """Compute one token of every generation that writes, in one batch."""

@@ -5,6 +5,7 @@ import inspect
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import grpc
@@ -119,7 +120,8 @@ class _Call:
         if self._entered:
             self._limiter.leave()
         if error is None:
-            self._log_line("OK")
+            # Written once the response is on its way.
+            asyncio.get_running_loop().call_soon(partial(self._log_line, "OK", elapsed_s=self._elapsed_s()))
         elif isinstance(error, errors.GroundwireError):
             await self._abort(error)
         elif isinstance(error, asyncio.CancelledError | GeneratorExit):
@@ -138,8 +140,11 @@ class _Call:
         self._log_line(code.name, reason=error.reason_name, detail=clipped(error.message))
         await self._context.abort(code, clipped(error.message), trailers(error))
 
-    def _log_line(self, code: str, **fields: str) -> None:
-        elapsed_ms = round((time.perf_counter() - self._started) * 1000, 2)
+    def _elapsed_s(self) -> float:
+        return time.perf_counter() - self._started
+
+    def _log_line(self, code: str, *, elapsed_s: float | None = None, **fields: str) -> None:
+        elapsed_ms = round((self._elapsed_s() if elapsed_s is None else elapsed_s) * 1000, 2)
         _log.info("rpc", method=self._method, code=code, elapsed_ms=elapsed_ms, **fields)
 
 

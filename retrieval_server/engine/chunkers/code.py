@@ -14,6 +14,8 @@ from retrieval_server.engine.chunkers.pieces import Piece
 from retrieval_server.engine.chunkers.plain import plain_pieces
 from retrieval_server.engine.chunkers.syntax import Names, Syntax
 
+# Another grammar is tried where the first leaves more than this broken.
+_TOLERATED_SHARE = 0.1
 _MAX_DEPTH = 16
 _MAX_WRAPPERS = 8
 # What stands between "#if" and the lines that it guards.
@@ -41,7 +43,7 @@ def code_pieces(text: str, max_chunk_chars: int, syntax: Syntax) -> list[Piece]:
         walk = _Walk(syntax, to_char, max_chunk_chars)
         walk.block(root, 0, Scope(), 0)
         walks.append(walk)
-        if not root.has_error:
+        if walk.broken_chars <= len(text) * _TOLERATED_SHARE:
             break
     if not walks:
         return plain_pieces(text, max_chunk_chars)
@@ -149,7 +151,7 @@ class _Walk:
             if fits and end - above.end > self._max_chunk_chars and (in_block or above.scope.may_share(scope)):
                 # Alone it fits, with the blank lines or the head of the namespace above it it does not.
                 self.cuts.append(Cut(max(above.end, self._line_start(first)), scope))
-        self.cuts.append(Cut(end, scope, names, self._member_names(node)))
+        self.cuts.append(Cut(end, scope, names, self._member_names(node) if names else ()))
 
     def _member_names(self, node: Node) -> Names:
         """Return the names that are defined right inside a class or the like that stays whole."""

@@ -3,7 +3,7 @@
 import tree_sitter_go
 from tree_sitter import Language, Node
 
-from retrieval_server.engine.chunkers.syntax import Names, Syntax, body_or_self, named, names_from, unnamed
+from retrieval_server.engine.chunkers.syntax import Names, Syntax, body_or_self, named, names_from
 
 _MAX_NESTING = 8
 
@@ -27,7 +27,6 @@ _SPECS = ("type_spec", "type_alias", "const_spec", "var_spec")
 GO = Syntax(
     grammars=(Language(tree_sitter_go.language()),),
     definitions={
-        **dict.fromkeys(_GROUPS, unnamed),
         **dict.fromkeys(_SPECS, named),
         "function_declaration": named,
         "method_declaration": _method,

@@ -15,7 +15,6 @@ from retrieval_server.engine.chunkers.syntax import (
     last_child,
     named,
     names_from,
-    unnamed,
 )
 
 _MAX_NESTING = 16
@@ -72,7 +71,7 @@ def _module(node: Node) -> Names:
 
 
 def _assigned(node: Node) -> Names:
-    """Return what an assignment defines: `A.prototype.go = function` is ("A", "go")."""
+    """Return what an assignment defines: `A.prototype.go = function` is ("A", "go"), `exports = { … }` only adds."""
     assignment = _expression(node)
     if assignment is None or assignment.type != "assignment_expression":
         return ()
@@ -87,7 +86,7 @@ def _assigned(node: Node) -> Names:
         target = target.child_by_field_name("object")
     if target is not None and target.type == "identifier":
         names = names_from(target) + names
-    return tuple(name for name in names if name not in _PLACES)
+    return tuple(name for name in names if name not in _PLACES) or ("",)
 
 
 def _expression(statement: Node) -> Node | None:
@@ -196,7 +195,7 @@ def _syntax(*grammars: Language) -> Syntax:
             "lexical_declaration": _variable,
             "method_definition": _method,
             "method_signature": _method,
-            "object": unnamed,
+            "object": lambda _: ("",),
             "pair": _pair,
             "public_field_definition": _field,
             "variable_declaration": _variable,
@@ -221,6 +220,7 @@ _JAVASCRIPT = Language(tree_sitter_javascript.language())
 _TYPESCRIPT = Language(tree_sitter_typescript.language_typescript())
 _TSX = Language(tree_sitter_typescript.language_tsx())
 
-# Types in a .js file are Flow's, which read much like TypeScript's; a .ts and a .tsx file go by one name here.
+# Types in a .js file are Flow's, which read much like TypeScript's. A .ts and a .tsx file go by one name here, and but
+# for casts such as `<any>x` TypeScript is also TSX.
 JAVASCRIPT = _syntax(_JAVASCRIPT, _TSX)
-TYPESCRIPT = _syntax(_TYPESCRIPT, _TSX)
+TYPESCRIPT = _syntax(_TSX, _TYPESCRIPT)

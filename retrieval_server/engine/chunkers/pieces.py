@@ -91,9 +91,10 @@ def _names(piece: Piece) -> tuple[str, ...]:
 
 
 def _common_start(chains: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    shortest, longest = min(chains), max(chains)
-    size = next((i for i, (a, b) in enumerate(zip(shortest, longest, strict=False)) if a != b), len(shortest))
-    return shortest[: min(size, len(longest))]
+    # What the first and the last in order share, all in between share.
+    first, last = min(chains), max(chains)
+    size = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[:size]
 
 
 def _split(text: str, start: int, end: int, max_chunk_chars: int) -> Iterator[tuple[int, int]]:

@@ -18,9 +18,9 @@ class Syntax:
     """One language as tables by node type.
 
     Attributes:
-        grammars: Tried in order until one parses without an error; else the one that leaves the least text broken.
+        grammars: Tried in order until one leaves next to nothing broken; else the one that leaves the least.
         definitions: Node types that define something → its names from the outside in, `A::b` being ("A", "b"). The
-            last is empty where nothing new is defined: an `impl` only adds to a type.
+            last is empty where nothing new is defined, as by an `impl`, which only adds to a type.
         containers: Node types cut by their members where they are too large → the node that holds the members.
         transparent: Node types always cut by their members, which are told apart by the names of the node alone: a
             namespace, a guard, a group of constants.
@@ -54,11 +54,6 @@ def body_or_self(node: Node) -> Node:
 def last_child(node: Node) -> Node | None:
     """Return the last child that is more than punctuation."""
     return node.named_children[-1] if node.named_child_count else None
-
-
-def unnamed(node: Node) -> Names:  # noqa: ARG001  the signature of all naming functions
-    """Return no name."""
-    return ()
 
 
 def named(node: Node) -> Names:

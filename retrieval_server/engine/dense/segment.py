@@ -26,6 +26,9 @@ _MIN_LOOKED_AT = 256
 _LOOKED_AT_PER_RESULT = 4
 _MIN_SAMPLE_COUNT = 4096
 _MAX_SAMPLE_STRIDE = 64
+# A graph loses its way less, the more it is asked for.
+_MIN_GRAPH_RESULTS = 512
+_GRAPH_RESULTS_PER_RESULT = 8
 _MAX_GRAPH_RESULTS = 4096
 _NOT_ELIGIBLE = np.float32(-np.inf)
 _LOWEST = float(np.finfo(np.float32).min)
@@ -120,7 +123,7 @@ class VectorSegment:
         """Return candidates with their scores, or None when the graph cannot give as many as are wanted."""
         if self.graph is None:
             return None
-        wanted = max(_MIN_LOOKED_AT, limit * _LOOKED_AT_PER_RESULT)
+        wanted = max(_MIN_GRAPH_RESULTS, limit * _GRAPH_RESULTS_PER_RESULT)
         count = math.ceil(wanted * self.window_count / eligible_count)
         if count > min(_MAX_GRAPH_RESULTS, self.window_count):
             return None

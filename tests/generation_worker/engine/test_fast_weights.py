@@ -5,7 +5,9 @@ from pathlib import Path
 
 import llama_cpp
 
-from generation_worker.engine.llama_model import LlamaModel
+from generation_worker.engine.llama_model import LlamaModel, Row
+from generation_worker.engine.sampler import Sampler
+from groundwire.internal.v1 import job_pb2
 from groundwire.models.locate import generator_file
 
 
@@ -14,8 +16,11 @@ def test_the_default_model_is_converted_and_the_copy_goes(tmp_path: Path, monkey
     llama = LlamaModel(generator_file(None).path, context_tokens=512, sequence_count=1, thread_count=1)
     assert list(tmp_path.iterdir()) == []
     assert llama_cpp.llama_model_ftype(llama._model) == llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0
-    llama.compute(llama.content_tokens("It works without the file: "))
-    assert llama.next_token() > 0
+    tokens = llama.content_tokens("It works without the file: ")
+    llama.compute([Row(token, position, 0, wants_next=True) for position, token in enumerate(tokens)])
+    sampler = Sampler(llama.vocab_token_count, job_pb2.GenerationJob())
+    assert sampler.choose(llama.context, len(tokens) - 1) > 0
+    sampler.close()
 
 
 def test_without_room_for_the_copy_the_model_is_used_as_it_is(tmp_path: Path, monkeypatch):
