@@ -20,13 +20,14 @@ def test_a_killed_worker_is_replaced_within_its_lease_and_two_seconds(cluster: C
             if kind == "delta" and not killed_at_s:
                 cluster.holder_of("kill-one").kill()
                 killed_at_s = time.monotonic()
-            if kind == "restarted":
+            # What is written may be replaced once more, when it fails its check.
+            if kind == "restarted" and not restarted_after_s:
                 restarted_after_s = time.monotonic() - killed_at_s
     assert killed_at_s, "the answer ended before its worker could be killed"
     assert 0 < restarted_after_s <= LEASE_S + 2.0
     result = assert_one_terminal_with_the_final_text(events)
     assert result.state == answer_pb2.ANSWER_STATE_ANSWERED
-    assert result.attempt_count == 2
+    assert result.attempt_count in {2, 3}
 
 
 def test_a_caller_gets_its_end_although_every_worker_is_dead(cluster: Cluster) -> None:
