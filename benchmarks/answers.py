@@ -49,9 +49,11 @@ def _first_tokens(stage: Stage) -> list[Figure]:
     citation_count = wrong_count = 0
     with stage.server.channel() as channel:
         for index, question in enumerate(stage.questions[: QUESTION_COUNT + 1]):
-            started_s, first_s = time.perf_counter(), 0.0
+            started_s, first_s, delta_count = time.perf_counter(), 0.0, 0
             for event in _stream(channel, question):
-                if event.WhichOneof("event") == "delta" and not first_s:
+                # The first delta may be the beginning that the answer is given, which no model wrote.
+                delta_count += event.WhichOneof("event") == "delta"
+                if delta_count > 1 and not first_s:
                     first_s = time.perf_counter() - started_s
                 if event.WhichOneof("event") == "terminal":
                     result = event.terminal

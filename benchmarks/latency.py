@@ -9,11 +9,13 @@ from benchmarks.stage import Stage
 from tests.support.rpc import retrieve
 
 WARM_UP_CALL_COUNT = 20
+SETTLE_S = 20.0
 BUSY_MAX_CALL_COUNT = 400
 
 
 def idle(stage: Stage) -> list[Figure]:
-    """p50 and p99 with nothing else going on."""
+    """p50 and p99 with nothing else going on, upkeep after the start included."""
+    time.sleep(SETTLE_S)
     with stage.server.channel() as channel:
         for number in range(WARM_UP_CALL_COUNT):
             retrieve(channel, f"warm-up {number}", collection="default", k=10)

@@ -94,7 +94,7 @@ class FusionConstants:
     lexical_weight: float = 2.0
     dense_weight: float = 1.0
     rank_constant: int = 10
-    pool_count: int = 60
+    pool_count: int = 40
     expanded_weight: float = 1.0
     # The list of the chunks that define the name which is the query.
     definition_weight: float = 0.0

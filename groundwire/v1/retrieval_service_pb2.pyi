@@ -135,7 +135,7 @@ class FusionOverrides(_message.Message):
     rank_constant: _builtins.int
     """The k of weight / (k + rank), 1 to 1000. Default 10; 5 for SYMBOL."""
     pool_count: _builtins.int
-    """Candidates taken from each list, 1 to 1000. Default 60; never fewer than k, and more where max_per_file would
+    """Candidates taken from each list, 1 to 1000. Default 40; never fewer than k, and more where max_per_file would
     leave fewer than k.
     """
     expanded_weight: _builtins.float

@@ -10,7 +10,7 @@ from retrieval_server.engine.stop_words import STOP_TERMS
 from retrieval_server.model import FusionConstants, Prior
 
 # Only what may still come up is looked at: the text of a candidate has to be read for it.
-LOOKED_AT_COUNT = 30
+LOOKED_AT_COUNT = 20
 
 ReadTermKeys = Callable[[Sequence[int]], Mapping[int, TermKeys]]
 """Returns the keys of the index terms of some chunks' texts."""
