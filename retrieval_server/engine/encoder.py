@@ -66,7 +66,7 @@ class MiniLmEncoder:
 
     One session serves every thread: its weights are shared, and each run works on the thread that calls it.
     Queries run on the caller's thread and wait for nothing. A query that nothing else runs beside is split over two
-    threads by a session of its own, for the same bits in two thirds of the time; its second thread spins for some
+    threads by a session of its own, for the same bits in less time; its second thread spins for some
     milliseconds, which only an idle core has to give.
     """
 
