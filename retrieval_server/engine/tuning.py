@@ -4,7 +4,7 @@ Every question is scored by weights that were fitted without it (5-fold cross-va
 weights in force is a difference for each question. The change is worth keeping only when the 95 % bootstrap interval
 (Efron 1979, https://doi.org/10.1214/aos/1176344552) of the mean difference lies above 0, widened for what the folds
 share (Nadeau & Bengio 2003, https://doi.org/10.1023/A:1024068626366), and so does the sign-flip test (Fisher 1935),
-which is the stricter one when few questions change. Of 100 sets of pure noise, 7 passed unwidened, and 2 now.
+which is the stricter one when few questions change.
 """
 
 from collections.abc import Mapping, Sequence
