@@ -66,8 +66,8 @@ class MiniLmEncoder:
 
     One session serves every thread: its weights are shared, and each run works on the thread that calls it.
     Queries run on the caller's thread and wait for nothing. A query that nothing else runs beside is split over two
-    threads by a session of its own, for the same bits in less time; its second thread spins for some
-    milliseconds, which only an idle core has to give.
+    threads by a session of its own, for the same bits in less time; its second thread spins meanwhile, which only an
+    idle core has to give.
     """
 
     def __init__(self, files: EncoderFiles, thread_count: int) -> None:
@@ -194,6 +194,8 @@ def _load_session(files: EncoderFiles, thread_count: int) -> ort.InferenceSessio
     # Without the arena each run maps and faults its buffers anew (up to twice the time); one text's are a few MB.
     options.enable_cpu_mem_arena = True
     options.enable_mem_pattern = False  # every length would leave a plan behind
+    # A second thread that went on spinning after the run would take the core that ranking and the caller need.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
     # The graph is fused by hand; extended optimisation would put the slow SkipLayerNormalization back.
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.log_severity_level = 3

@@ -7,8 +7,7 @@ costs an answer, one that is wrongly returned costs a line.
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from retrieval_server.model import Passage
 
@@ -44,22 +43,22 @@ def repeating_pairs(passages: Sequence[Passage]) -> Iterator[tuple[int, int]]:
 
 
 class _Text:
-    """A passage with what comparing it needs, made when it is first needed."""
+    """A passage with what comparing it needs; its word pairs are made when they are first needed."""
+
+    __slots__ = ("_word_pairs", "distinct_words", "length", "passage", "words")
 
     def __init__(self, passage: Passage) -> None:
         self.passage = passage
+        self.length = len(passage.text)
+        self.words = passage.text.split()
+        self.distinct_words = frozenset(self.words)
+        self._word_pairs: frozenset[tuple[str, str]] | None = None
 
-    @cached_property
-    def words(self) -> list[str]:
-        return self.passage.text.split()
-
-    @cached_property
-    def distinct_words(self) -> frozenset[str]:
-        return frozenset(self.words)
-
-    @cached_property
+    @property
     def word_pairs(self) -> frozenset[tuple[str, str]]:
-        return frozenset(zip(self.words, self.words[1:], strict=False))
+        if self._word_pairs is None:
+            self._word_pairs = frozenset(pairwise(self.words))
+        return self._word_pairs
 
 
 def _repeat(one: _Text, other: _Text) -> bool:
@@ -75,7 +74,7 @@ def _overlap(one: Passage, other: Passage) -> bool:
 
 
 def _is_copy(one: _Text, other: _Text) -> bool:
-    if not _are_alike(len(one.passage.text), len(other.passage.text), _MIN_LENGTH_RATIO):
+    if not _are_alike(one.length, other.length, _MIN_LENGTH_RATIO):
         return False
     if min(len(one.words), len(other.words)) < _MIN_WORDS:
         return False
