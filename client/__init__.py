@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         PackingOptions,
         PackingOrder,
         PassageDropReason,
+        PassageWeight,
         SentenceSupport,
     )
     from client._channel import Timeouts
@@ -163,6 +164,7 @@ __all__ = [
     "Passage",
     "PassageDropReason",
     "PassageFilter",
+    "PassageWeight",
     "Prior",
     "QueueStats",
     "RankingMeasures",

@@ -39,10 +39,14 @@ class AsyncClient(CorpusCalls, UpkeepCalls, QueueCalls, SynonymCalls, Evaluation
 
     Every method raises a `ClientError`. The connection is made by the first call; `close()`, or leaving the `async
     with` block, ends it.
+
+    `caller` names whom the answers are for: callers take turns in the queue. Without it each connection is one.
     """
 
-    def __init__(self, server: str = DEFAULT_SERVER, *, timeouts: Timeouts | None = None) -> None:
-        self._rpc = Rpc(server, timeouts or Timeouts())
+    def __init__(
+        self, server: str = DEFAULT_SERVER, *, timeouts: Timeouts | None = None, caller: str | None = None
+    ) -> None:
+        self._rpc = Rpc(server, timeouts or Timeouts(), caller=caller)
 
     async def __aenter__(self) -> Self:
         return self

@@ -106,7 +106,10 @@ class DroppedPassage:
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """How to answer; None leaves it to the server. `timeout_s` is the time that the job may take."""
+    """How to answer; None leaves it to the server. `timeout_s` is the time that the job may take.
+
+    A `temperature` above 0 lets chance have a say, the same each time for the same `seed`.
+    """
 
     mode: AnswerMode | None = None
     fallback: AnswerFallback | None = None
@@ -120,6 +123,11 @@ class AnswerOptions:
     timeout_s: float | None = None
     priority: AnswerPriority | None = None
     generate_anew: bool = False
+    rewrite_question: bool = False
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    stops: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +154,16 @@ class SentenceSupport:
 
 
 @dataclass(frozen=True, slots=True)
+class PassageWeight:
+    """What a packed passage, by index, counted: its probability by retrieval, and once the answer is known."""
+
+    packed_index: int
+    prior: float
+    posterior: float
+    wrote_answer: bool
+
+
+@dataclass(frozen=True, slots=True)
 class GeneratorInfo:
     """What made an answer; `fallback_reason` says why it is not the mode asked for, empty when it is."""
 
@@ -156,6 +174,8 @@ class GeneratorInfo:
     completion_tokens: int
     dropped_passage_indexes: tuple[int, ...]
     from_cache: bool
+    passage_weights: tuple[PassageWeight, ...]
+    backend: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,11 @@ def answer_result(pb: answer_pb2.AnswerResult) -> answers.AnswerResult:
             completion_tokens=pb.generator.completion_tokens,
             dropped_passage_indexes=tuple(pb.generator.dropped_passage_indexes),
             from_cache=pb.generator.from_cache,
+            passage_weights=tuple(
+                answers.PassageWeight(one.packed_index, one.prior, one.posterior, one.wrote_answer)
+                for one in pb.generator.passage_weights
+            ),
+            backend=pb.generator.backend,
         ),
         answer_skipped_reason=_skipped_reason(pb.answer_skipped_reason),
         error=from_item_status(pb.status),

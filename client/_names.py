@@ -24,6 +24,7 @@ _NAMES_OF_MODULE = {
         "PackingOptions",
         "PackingOrder",
         "PassageDropReason",
+        "PassageWeight",
         "SentenceSupport",
     ),
     "client._channel": ("Timeouts",),

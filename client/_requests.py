@@ -84,6 +84,11 @@ def answer_options(options: AnswerOptions, *, timeout_s: float) -> answer_servic
             closed_book=options.closed_book,
             min_supported_share=options.min_supported_share,
             generate_anew=options.generate_anew,
+            rewrite_question=options.rewrite_question,
+            temperature=options.temperature,
+            top_p=options.top_p,
+            seed=options.seed,
+            stops=options.stops,
         )
         if options.mode is not None:
             made.mode = answer_pb2.AnswerMode.Value(f"ANSWER_MODE_{options.mode.name}")

@@ -19,6 +19,9 @@ _R = TypeVar("_R", bound=Message)
 _S = TypeVar("_S")
 _T_co = TypeVar("_T_co", covariant=True)
 
+_CALLER_KEY = "x-groundwire-caller"
+_MAX_CALLER_CHARS = 128
+
 
 class ReadableCall(Protocol[_T_co]):
     """A stream of responses."""
@@ -30,8 +33,9 @@ class ReadableCall(Protocol[_T_co]):
 class Rpc:
     """The channel of one client. It is opened by the first call and belongs to that call's event loop."""
 
-    def __init__(self, server: str, timeouts: Timeouts) -> None:
+    def __init__(self, server: str, timeouts: Timeouts, *, caller: str | None = None) -> None:
         self.server = check_address(server)
+        self._common = () if caller is None else ((_CALLER_KEY, _checked_caller(caller)),)
         self.timeouts = timeouts
         self._channel: grpc.aio.Channel | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -60,7 +64,7 @@ class Rpc:
         """Yield the metadata of a new call; translate what the transport raises inside."""
         request_id = uuid.uuid4().hex
         try:
-            yield grpc.aio.Metadata((REQUEST_ID_KEY, request_id))
+            yield grpc.aio.Metadata((REQUEST_ID_KEY, request_id), *self._common)
         except grpc.aio.AioRpcError as error:
             raise from_rpc_error(error, server=self.server, request_id=request_id) from None
 
@@ -136,3 +140,9 @@ def _own_failure(sender: asyncio.Task[None]) -> BaseException | None:
         return None
     failure = sender.exception()
     return None if isinstance(failure, (grpc.RpcError, asyncio.InvalidStateError)) else failure
+
+
+def _checked_caller(caller: str) -> str:
+    if not 1 <= len(caller) <= _MAX_CALLER_CHARS or not all(" " <= char <= "~" for char in caller):
+        raise invalid_field("caller", f"must be 1 to {_MAX_CALLER_CHARS} printable ASCII characters")
+    return caller

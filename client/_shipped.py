@@ -10,6 +10,8 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from client._read import NotTakenError, TreeFiles
+
 _GIT = ".git"
 _PACKAGE_FOLDER_SUFFIX = ".egg-info"
 _PACKAGE_LIST = "SOURCES.txt"
@@ -26,7 +28,7 @@ class ShippedFiles:
     folders: frozenset[str]
 
 
-def shipped_files(root_folder: str, folder: str, names: Iterable[str]) -> ShippedFiles | None:
+def shipped_files(root_folder: str, folder: str, names: Iterable[str], tree: TreeFiles) -> ShippedFiles | None:
     """Return what belongs to the tree that begins at `folder`, or None when no tree begins there."""
     names = set(names)
     here = os.path.join(root_folder, folder)
@@ -36,7 +38,7 @@ def shipped_files(root_folder: str, folder: str, names: Iterable[str]) -> Shippe
     else:
         for name in sorted(names):
             if name.endswith(_PACKAGE_FOLDER_SUFFIX):
-                listed = (*listed, *_listed_in(os.path.join(here, name, _PACKAGE_LIST)))
+                listed = (*listed, *_listed_in(tree, f"{folder}{name}/{_PACKAGE_LIST}"))
     if not listed:
         return None
     files = frozenset(folder + path for path in listed)
@@ -73,9 +75,9 @@ def _tracked_by_git(folder: str) -> Sequence[str]:
     return [path.decode("utf-8", "surrogateescape") for path in listing.split(b"\0") if path]
 
 
-def _listed_in(path: str) -> Sequence[str]:
+def _listed_in(tree: TreeFiles, path: str) -> Sequence[str]:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return [line.strip().replace("\\", "/") for line in file if line.strip()]
-    except OSError:
+        lines = tree.look_into(path).decode("utf-8", "surrogateescape").split("\n")
+    except NotTakenError:
         return ()
+    return [line.strip().replace("\\", "/") for line in lines if line.strip()]

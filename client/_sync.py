@@ -67,10 +67,14 @@ class Client:
 
     Every method raises a `ClientError`. It may be used from several threads. `close()`, or leaving the `with` block,
     ends the connection. Streams (`retrieve_many`, `stream_answer`, …) are iterators that can be closed early.
+
+    `caller` names whom the answers are for: callers take turns in the queue. Without it each connection is one.
     """
 
-    def __init__(self, server: str = DEFAULT_SERVER, *, timeouts: Timeouts | None = None) -> None:
-        self._asynchronous = AsyncClient(server, timeouts=timeouts)
+    def __init__(
+        self, server: str = DEFAULT_SERVER, *, timeouts: Timeouts | None = None, caller: str | None = None
+    ) -> None:
+        self._asynchronous = AsyncClient(server, timeouts=timeouts, caller=caller)
         self._closing = threading.Lock()
         self._closed = False
         LoopThread.acquire()

@@ -44,7 +44,7 @@ async def upload(
             for offer in _offers(begin, scan):
                 await call.write(offer)
             while (paths := await heard.wanted.get()) is not None:
-                messages = _contents(scan.root, paths)
+                messages = _contents(scan, paths)
                 while (contents := await asyncio.to_thread(_next_of, messages)) is not None:
                     await call.write(contents)
             await call.done_writing()
@@ -97,13 +97,18 @@ def _next_of(messages: Iterator[_Request]) -> _Request | None:
     return next(messages, None)
 
 
-def _contents(root: Root, paths: Sequence[str]) -> Iterator[_Request]:
-    """Yield the files as they are now, several small ones to a message; a file that is gone is sent as unreadable."""
+def _contents(scan: Scan, paths: Sequence[str]) -> Iterator[_Request]:
+    """Yield the files, several small ones to a message, and let go of them; one that is gone is sent as unreadable.
+
+    Those that were not kept are sent as they are now.
+    """
     parts: list[sync_pb2.FilePart] = []
     size_bytes = 0
     for path in paths:
         try:
-            content = read_regular_file(os.path.join(root.folder, path))
+            content = scan.contents.pop(path, None)
+            if content is None:
+                content = read_regular_file(os.path.join(scan.root.folder, path))
         except NotTakenError:
             file_parts = [sync_pb2.FilePart(relative_path=path, last=True, unreadable=True)]
         else:

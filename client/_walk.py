@@ -10,13 +10,15 @@ import os
 import posixpath
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from client import _ignore, _shipped
-from client._read import NotTakenError, cannot_read, read_regular_file, read_text_file
+from client._read import NotTakenError, TreeFiles, cannot_read
 from client.errors import invalid_field
 
 _PROGRESS_STEP = 100
+# What is hashed is what is sent, from one reading; of trees beyond this, what the server asks for is read again.
+_MAX_KEPT_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +54,12 @@ class SkippedFile:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """All of a root, by path."""
+    """All of a root, by path; `contents` has the bytes of files, as far as they are kept."""
 
     root: Root
     files: tuple[ScannedFile, ...]
     skipped: tuple[SkippedFile, ...]
+    contents: dict[str, bytes] = field(default_factory=dict, repr=False)
 
 
 def find_root(typed: str, source: str | None) -> Root:
@@ -85,29 +88,35 @@ def scan(
     """Read and hash everything under `root`, until `stopped` is set; `on_count` hears how many are done."""
     files: list[ScannedFile] = []
     skipped: list[SkippedFile] = []
-    for found in _list_files(root, skipped):
+    contents: dict[str, bytes] = {}
+    room_bytes = _MAX_KEPT_BYTES
+    tree = TreeFiles(root.folder)
+    for found in _list_files(root, tree, skipped):
         if stopped.is_set():
             break
         if root.only_file is None and not path_filter.takes(found):
             continue
         try:
-            content = read_text_file(os.path.join(root.folder, found))
+            content = tree.take_text(found)
         except NotTakenError as refusal:
             skipped.append(SkippedFile(found, str(refusal), refusal.unreadable))
             continue
         files.append(ScannedFile(found, hashlib.sha256(content).digest(), len(content)))
+        if len(content) <= room_bytes:
+            room_bytes -= len(content)
+            contents[found] = content
         if len(files) % _PROGRESS_STEP == 0:
             on_count(len(files))
     files.sort(key=lambda file: file.relative_path)
     skipped.sort(key=lambda file: file.relative_path)
-    return Scan(root, tuple(files), tuple(skipped))
+    return Scan(root, tuple(files), tuple(skipped), contents)
 
 
 def _is_wanted(path: str, ignore_files: Sequence[_ignore.IgnoreFile], shipped: Sequence[_shipped.ShippedFiles]) -> bool:
     return not _ignore.is_ignored(path, ignore_files) or _shipped.is_shipped(path, shipped)
 
 
-def _list_files(root: Root, skipped: list[SkippedFile]) -> Iterator[str]:
+def _list_files(root: Root, tree: TreeFiles, skipped: list[SkippedFile]) -> Iterator[str]:
     """Yield the relative paths of files to read; add to `skipped` what is no such file."""
     if root.only_file is not None:
         yield root.only_file
@@ -125,8 +134,8 @@ def _list_files(root: Root, skipped: list[SkippedFile]) -> Iterator[str]:
         if folder and _ignore.VIRTUAL_ENVIRONMENT_MARK in names:
             continue
         if ".gitignore" in names:
-            ignore_files = (*ignore_files, *_ignore_file(root, folder))
-        if (found := _shipped.shipped_files(root.folder, folder, names)) is not None:
+            ignore_files = (*ignore_files, *_ignore_file(tree, folder))
+        if (found := _shipped.shipped_files(root.folder, folder, names, tree)) is not None:
             shipped = (*shipped, found)
         for entry in entries:
             path = folder + entry.name
@@ -146,9 +155,9 @@ def _list_files(root: Root, skipped: list[SkippedFile]) -> Iterator[str]:
                     skipped.append(SkippedFile(path, reason))
 
 
-def _ignore_file(root: Root, folder: str) -> tuple[_ignore.IgnoreFile, ...]:
+def _ignore_file(tree: TreeFiles, folder: str) -> tuple[_ignore.IgnoreFile, ...]:
     try:
-        return (_ignore.parse_ignore_file(folder, read_regular_file(os.path.join(root.folder, folder, ".gitignore"))),)
+        return (_ignore.parse_ignore_file(folder, tree.look_into(f"{folder}.gitignore")),)
     except NotTakenError:
         return ()
 

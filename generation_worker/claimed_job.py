@@ -59,9 +59,11 @@ class ClaimedJob:
         self.alone = alone
         """A worker crashed with it: nothing may run beside it, or would be lost with it if it crashes this one too."""
 
-    async def started(self, started: job_pb2.JobStarted) -> Hold:
-        """Write that this attempt begins."""
-        return await self._append(job_pb2.JobEvent(attempt=self.attempt, started=started), "")
+    async def started(self, started: job_pb2.JobStarted, *, anew: bool = False) -> Hold:
+        """Write that this attempt begins; `anew`: after one that broke off under the same claim, whose text is void."""
+        if anew:
+            self.attempt += 1
+        return await self._append(job_pb2.JobEvent(attempt=self.attempt, started=started), "", begins_attempt=anew)
 
     async def delta(self, text: str) -> Hold:
         """Write more text."""
@@ -100,12 +102,12 @@ class ClaimedJob:
             ).decode()
         )
 
-    async def _append(self, event: job_pb2.JobEvent, text: str) -> Hold:
+    async def _append(self, event: job_pb2.JobEvent, text: str, *, begins_attempt: bool = False) -> Hold:
         self._sequence += 1
         payload = event.SerializeToString()
+        arguments = (self._nonce, self._sequence, payload, text, self.attempt if begins_attempt else "")
         answer: bytes = await _until_answered(
-            lambda: scripts.APPEND.run(self._redis, self._script_keys, self._nonce, self._sequence, payload, text),
-            "append",
+            lambda: scripts.APPEND.run(self._redis, self._script_keys, *arguments), "append"
         )
         return Hold(answer.decode())
 

@@ -3,30 +3,27 @@
 import asyncio
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
+from generation_worker.backends.backend import GenerationStopped, OnStep
 from generation_worker.engine.protocol import Engine, GenerationDone, GenerationFailed, GenerationStep
 from groundwire.internal.v1 import job_pb2
+from groundwire.v1 import answer_pb2
 
-
-@dataclass(frozen=True, slots=True)
-class GenerationStopped:
-    """Last of a generation that was stopped; its slot is free."""
-
-
-OnStep = Callable[[GenerationStep | GenerationStopped], None]
 _LoopStep = tuple[int, GenerationStep | GenerationStopped]
 _LAST = (GenerationDone, GenerationFailed, GenerationStopped)
 
 
 class EngineThread:
-    """Runs an engine in one thread for life: it is not thread-safe, and its native state is warm for that thread.
+    """A Backend that runs an engine in one thread for life: it is not thread-safe, and its native state is warm there.
 
     All methods are for the event loop's thread, which is also where `on_step` is called. Every generation's last step
     is exactly one GenerationDone, GenerationFailed or GenerationStopped.
     """
+
+    name = "llama.cpp"
+    continues_answers = True
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -40,8 +37,32 @@ class EngineThread:
         # A daemon: a step that never ends must not keep the process from ending.
         self._thread = threading.Thread(target=self._run, name="generation", daemon=True)
 
+    @property
+    def model(self) -> str:
+        """See Backend."""
+        return self.engine.model
+
+    @property
+    def context_tokens(self) -> int:
+        """See Backend."""
+        return self.engine.context_tokens
+
+    @property
+    def slot_count(self) -> int:
+        """See Backend."""
+        return self.engine.slot_count
+
+    @property
+    def modes(self) -> Collection[answer_pb2.AnswerMode.ValueType]:
+        """See Backend."""
+        return self.engine.modes
+
+    def slots_for(self, job: job_pb2.GenerationJob) -> int:
+        """See Backend."""
+        return self.engine.slots_for(job)
+
     def start(self, job: job_pb2.GenerationJob, on_step: OnStep) -> int:
-        """Begin a generation; return its key. There must be fewer than the engine has slots."""
+        """Begin a generation, once there are slots for it; return its key."""
         key = next(self._keys)
         self._listeners[key] = on_step
         if self._loop is None:
@@ -61,7 +82,7 @@ class EngineThread:
             self._changed.notify()
         self.engine.interrupt()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Let the thread end; nothing is said any more."""
         self._listeners.clear()
         with self._changed:

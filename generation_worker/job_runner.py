@@ -7,17 +7,17 @@ from contextlib import suppress
 import structlog
 from redis.exceptions import RedisError
 
+from generation_worker.backends.backend import Backend, BackendUnavailableError, GenerationStopped
+from generation_worker.backends.ordered import BackendStep, GenerationBegun, OrderedBackends
 from generation_worker.claimed_job import ClaimedJob, Hold
 from generation_worker.engine.protocol import (
-    Engine,
     GenerationDone,
     GenerationError,
     GenerationFailed,
-    GenerationStep,
+    ModeNotSupportedError,
     PromptPacked,
     TextPiece,
 )
-from generation_worker.engine_thread import EngineThread, GenerationStopped
 from groundwire.internal.v1 import job_pb2
 from groundwire.queue.connection import Backoff
 from groundwire.queue.ending import EXPIRED, Ending
@@ -31,13 +31,14 @@ HOLD_CHECK_INTERVAL_S = 0.05
 """How often it is looked whether the job was ended elsewhere: the longest that a cancelled job keeps its slot, but for
 the step that is being computed."""
 _RENEWALS_PER_LEASE = 3
+_BROKE_OFF = error_pb2.ERROR_REASON_GENERATION_FAILED
 
 
 class JobRunner:
-    """Runs jobs on one engine, as many at once as it has slots."""
+    """Runs jobs on backends, as many at once as they have slots."""
 
-    def __init__(self, engine: Engine, worker_id: str) -> None:
-        self._thread = EngineThread(engine)
+    def __init__(self, backends: OrderedBackends, worker_id: str) -> None:
+        self._backends = backends
         self._worker_id = worker_id
 
     async def run(
@@ -47,7 +48,7 @@ class JobRunner:
 
         The job is held from now on and generated once all of `after` have ended.
         """
-        run = _Run(self._thread, self._worker_id, claimed)
+        run = _Run(self._backends, self._worker_id, claimed)
         helpers = [
             asyncio.create_task(run.keep_lease()),
             asyncio.create_task(run.watch_hold()),
@@ -64,24 +65,25 @@ class JobRunner:
                 helper.cancel()
             await asyncio.gather(*helpers, return_exceptions=True)
 
-    def close(self) -> None:
-        """Let the engine's thread end."""
-        self._thread.close()
+    async def close(self) -> None:
+        """Close the backends."""
+        await self._backends.close()
 
 
 class _Run:
-    """One job's run: what the engine's thread, the writer and the lease's keeper know of each other."""
+    """One job's run: what the backends, the writer and the lease's keeper know of each other."""
 
-    def __init__(self, thread: EngineThread, worker_id: str, claimed: ClaimedJob) -> None:
-        self._thread = thread
-        self._engine = thread.engine
+    def __init__(self, backends: OrderedBackends, worker_id: str, claimed: ClaimedJob) -> None:
+        self._backends = backends
         self._worker_id = worker_id
         self._claimed = claimed
         # Bounded by the job's token limit: while Redis is away generation goes on and waits here.
-        self._steps: asyncio.Queue[GenerationStep | GenerationStopped] = asyncio.Queue()
+        self._steps: asyncio.Queue[BackendStep] = asyncio.Queue()
         self._key: int | None = None
         self._stopping = asyncio.Event()
         self._hold = Hold.OK
+        self._backend: Backend | None = None
+        self._is_anew = False
         self._packed: PromptPacked | None = None
         self._done: GenerationDone | None = None
         self._error: Exception | None = None
@@ -101,13 +103,13 @@ class _Run:
         if self._stopping.is_set():
             self._steps.put_nowait(GenerationStopped())
         else:
-            self._key = self._thread.start(self._claimed.job, self._steps.put_nowait)
+            self._key = self._backends.start(self._claimed.job, self._steps.put_nowait)
 
     def stop(self) -> None:
         """End the generation, if it goes on; what was written stays."""
         self._stopping.set()
         if self._key is not None:
-            self._thread.stop(self._key)
+            self._backends.stop(self._key)
             self._key = None
 
     async def write_events(self) -> None:
@@ -121,10 +123,13 @@ class _Run:
                 return
             await asyncio.sleep(DELTA_INTERVAL_S)
 
-    async def _write(self, steps: list[GenerationStep | GenerationStopped]) -> None:
+    async def _write(self, steps: list[BackendStep]) -> None:
         text = ""
         for step in steps:
             match step:
+                case GenerationBegun():
+                    # Of one that broke off nothing counts.
+                    text, self._is_anew, self._backend = "", self._backend is not None, step.backend
                 case PromptPacked():
                     self._packed = step
                     await self._write_started(step)
@@ -142,14 +147,17 @@ class _Run:
             self._note(await self._claimed.delta(text))
 
     async def _write_started(self, packed: PromptPacked) -> None:
-        if self._hold is Hold.OK:
+        if self._hold is Hold.OK and self._backend is not None:
             started = job_pb2.JobStarted(
                 worker_id=self._worker_id,
-                model=self._engine.model,
+                model=self._backend.model,
                 prompt_tokens=packed.prompt_tokens,
                 dropped_passage_indexes=packed.dropped_passage_indexes,
+                backend=self._backend.name,
+                ignores_answer_start=not self._backend.continues_answers,
+                restart_reason=(_BROKE_OFF if self._is_anew else error_pb2.ERROR_REASON_UNSPECIFIED),
             )
-            self._note(await self._claimed.started(started))
+            self._note(await self._claimed.started(started, anew=self._is_anew))
 
     def _note(self, hold: Hold) -> None:
         if hold is not Hold.OK:
@@ -200,21 +208,38 @@ class _Run:
 
     def _finished(self, done: GenerationDone) -> Ending:
         packed = self._packed or PromptPacked(0, ())
+        generator = answer_pb2.GeneratorInfo(
+            mode=self._claimed.job.mode or answer_pb2.ANSWER_MODE_STUFF,
+            prompt_tokens=packed.prompt_tokens if done.prompt_tokens is None else done.prompt_tokens,
+            completion_tokens=done.completion_tokens,
+            dropped_passage_indexes=packed.dropped_passage_indexes,
+            passage_weights=(
+                answer_pb2.PassageWeight(
+                    packed_index=place, prior=one.prior, posterior=one.posterior, wrote_answer=one.wrote_answer
+                )
+                for place, one in enumerate(done.weights)
+            ),
+        )
+        continues_answer = True
+        if self._backend is not None:
+            generator.model, generator.backend = self._backend.model, self._backend.name
+            continues_answer = self._backend.continues_answers
         return Ending(
             job_pb2.JOB_OUTCOME_FINISHED,
-            generator=answer_pb2.GeneratorInfo(
-                model=self._engine.model,
-                mode=answer_pb2.ANSWER_MODE_STUFF,
-                prompt_tokens=packed.prompt_tokens,
-                completion_tokens=done.completion_tokens,
-                dropped_passage_indexes=packed.dropped_passage_indexes,
-            ),
+            generator=generator,
             attempt=self._claimed.attempt,
+            ignores_answer_start=not continues_answer,
         )
 
     def _failure(self, error: Exception) -> Ending:
-        if isinstance(error, GenerationError):
+        if isinstance(error, ModeNotSupportedError):
+            reason, message = error_pb2.ERROR_REASON_MODE_NOT_SUPPORTED, str(error)
+        elif isinstance(error, GenerationError):
             reason, message = error_pb2.ERROR_REASON_GENERATION_FAILED, str(error)
+        elif isinstance(error, BackendUnavailableError):
+            # After its first text the next try may do as much and fail as well; before it, asking again is worth while.
+            reason = error_pb2.ERROR_REASON_NO_WORKER if self._backend is None else _BROKE_OFF
+            message = f"No generator could be used: {error}."
         else:
             log.error("generation failed", job_id=self._claimed.job.job_id, exc_info=error)
             reason, message = error_pb2.ERROR_REASON_INTERNAL, "The generator failed; the worker's log says why."

@@ -10,8 +10,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from generation_worker.backends.ordered import OrderedBackends
 from generation_worker.consumer import BLOCK_S, Consumer
-from generation_worker.engine.protocol import Engine
 from generation_worker.job_runner import JobRunner
 from generation_worker.settings import WorkerSettings
 from groundwire import __version__
@@ -26,7 +26,7 @@ _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _FAREWELL_TIMEOUT_S = 3.0
 
 
-async def run_worker(settings: WorkerSettings, engine: Engine) -> None:
+async def run_worker(settings: WorkerSettings, backends: OrderedBackends) -> None:
     """Take and run jobs until SIGTERM or SIGINT; then finish those in hand, or hand back what takes too long.
 
     A second signal hands them back at once. Redis may come and go meanwhile.
@@ -37,7 +37,7 @@ async def run_worker(settings: WorkerSettings, engine: Engine) -> None:
     redis = connect(settings.redis_url)
     blocking_redis = connect(settings.redis_url, block_s=BLOCK_S)
     try:
-        await Worker(settings, engine, redis, blocking_redis).run()
+        await Worker(settings, backends, redis, blocking_redis).run()
     finally:
         await redis.aclose()
         await blocking_redis.aclose()
@@ -46,7 +46,9 @@ async def run_worker(settings: WorkerSettings, engine: Engine) -> None:
 class Worker:
     """One process's worker."""
 
-    def __init__(self, settings: WorkerSettings, engine: Engine, redis: Redis, blocking_redis: Redis) -> None:
+    def __init__(
+        self, settings: WorkerSettings, backends: OrderedBackends, redis: Redis, blocking_redis: Redis
+    ) -> None:
         self._worker_id = settings.worker_id
         self._drain_timeout_s = settings.worker_drain_timeout_s
         self._redis = redis
@@ -57,15 +59,17 @@ class Worker:
             worker_id=settings.worker_id,
             lease_s=settings.lease_s,
         )
-        self._runner = JobRunner(engine, settings.worker_id)
+        self._runner = JobRunner(backends, settings.worker_id)
         self._record = job_pb2.WorkerRecord(
-            model=engine.model,
-            context_tokens=engine.context_tokens,
-            slot_count=engine.slot_count,
+            model=backends.model,
+            context_tokens=backends.context_tokens,
+            slot_count=backends.slot_count,
             version=__version__,
             started_time=Timestamp(seconds=int(time.time())),
         )
-        self._running: set[asyncio.Task[None]] = set()
+        self._backends = backends
+        # And how many slots each takes. One at most waits for some of its slots: nothing is taken meanwhile.
+        self._running: dict[asyncio.Task[None], int] = {}
         self._stopping = asyncio.Event()
         self._hand_back = asyncio.Event()
 
@@ -88,7 +92,7 @@ class Worker:
             for task in (presence, work, stop):
                 task.cancel()
             await asyncio.gather(presence, work, stop, return_exceptions=True)
-            self._runner.close()
+            await self._runner.close()
             with suppress(RedisError, TimeoutError):
                 async with asyncio.timeout(_FAREWELL_TIMEOUT_S):
                     await report_gone(self._redis, self._worker_id)
@@ -127,8 +131,8 @@ class Worker:
                     continue
                 others = tuple(self._running) if job.alone else ()
                 run = runs.create_task(self._runner.run(job, self._hand_back, after=others))
-                self._running.add(run)
-                run.add_done_callback(self._running.discard)
+                self._running[run] = self._backends.slots_for(job.job)
+                run.add_done_callback(self._running.pop)
                 if job.alone:
                     await asyncio.wait((run,))
 
@@ -136,9 +140,9 @@ class Worker:
         """Wait for a free slot; False when the worker is to stop instead."""
         stop = asyncio.create_task(self._stopping.wait())
         try:
-            while len(self._running) >= self._record.slot_count and not stop.done():
+            while sum(self._running.values()) >= self._record.slot_count and not stop.done():
                 await asyncio.wait((stop, *self._running), return_when=asyncio.FIRST_COMPLETED)
-                # A run that has ended leaves the set in a callback of its own.
+                # A run that has ended leaves in a callback of its own.
                 await asyncio.sleep(0)
         finally:
             stop.cancel()

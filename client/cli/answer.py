@@ -5,14 +5,16 @@ from __future__ import annotations  # the library's names in signatures would lo
 import click
 
 import client
-from client.cli.answer_events import tell_events
+from client.cli.answer_events import skipped_sentence, tell_events
+from client.cli.answer_mode import mode_option
+from client.cli.conversation_file import add_turn, read_conversation
 from client.cli.invocation import Invocation, collection_option, shared_options
 
 
 @click.command("answer", short_help="Answer one question, with sources.")
 @click.argument("query")
 @click.option("-k", "--k", type=int, help="How many passages to answer from.  [default: the server's, 10]")
-@click.option("--mode", type=click.Choice(["stuff", "extractive"]), help="How to answer.  [default: stuff, by a model]")
+@mode_option
 @click.option(
     "--fallback",
     type=click.Choice(["extractive", "none"]),
@@ -22,6 +24,21 @@ from client.cli.invocation import Invocation, collection_option, shared_options
 @click.option("--closed-book", is_flag=True, help="Answer from what the model knows, to compare.")
 @click.option("--keep", is_flag=True, help="Let the answer go on when this command is interrupted; see client attach.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Longest time for the answer.  [default: 120]")
+@click.option(
+    "--history",
+    metavar="FILE",
+    help="A conversation: FILE says what was asked before, and this turn is added to it; made if it is missing.",
+)
+@click.option("--rewrite", is_flag=True, help='Search what is asked, without greetings and "could you tell me".')
+@click.option("--max-tokens", type=int, metavar="N", help="Most tokens to write.  [default: 256]")
+@click.option("--temperature", type=float, metavar="T", help="Let chance have a say, 0 to 2.  [default: 0]")
+@click.option(
+    "--top-p", type=float, metavar="P", help="With --temperature: of the likeliest words alone, above 0 to 1."
+)
+@click.option("--seed", type=int, metavar="N", help="With --temperature: the same number, the same text.  [default: 0]")
+@click.option(
+    "--stop", "stops", multiple=True, metavar="TEXT", help="End the answer at this text; several may be given."
+)
 @click.option("--id", "request_id", metavar="ID", help="Name the answer for attach and cancel.  [default: made up]")
 @collection_option
 @shared_options
@@ -36,10 +53,20 @@ def answer_command(
     closed_book: bool,
     keep: bool,
     timeout: float | None,
+    history: str | None,
+    rewrite: bool,
+    max_tokens: int | None,
+    temperature: float | None,
+    top_p: float | None,
+    seed: int | None,
+    stops: tuple[str, ...],
     request_id: str | None,
     collection: str,
 ) -> None:
-    """Answer QUERY from the collection, with the places that back it."""
+    """Answer QUERY from the collection, with the places that back it.
+
+    With --history a QUERY may leave out what was said before ("and its default?"); how it was understood is shown.
+    """
     if timeout is not None and not 0 < timeout < float("inf"):
         raise click.BadParameter("must be above 0 and finite", param_hint="--timeout")
     options = client.AnswerOptions(
@@ -49,9 +76,21 @@ def answer_command(
         answer_anyway=anyway,
         closed_book=closed_book,
         timeout_s=timeout,
+        rewrite_question=rewrite,
+        max_completion_tokens=max_tokens,
+        temperature=temperature,
+        top_p=top_p,
+        seed=seed,
+        stops=stops,
     )
+    turns = [] if history is None else read_conversation(history)
     with (
         invocation.connect() as server,
-        server.stream_answer(query, k=k, collection=collection, options=options, request_id=request_id) as events,
+        server.stream_answer(
+            query, k=k, collection=collection, options=options, request_id=request_id, history=turns
+        ) as events,
     ):
-        tell_events(events, as_json=invocation.as_json)
+        result = tell_events(events, query=query, as_json=invocation.as_json)
+    if history is not None:
+        answered = result.text if result.state is client.AnswerState.ANSWERED else skipped_sentence(result)
+        add_turn(history, query, answered)

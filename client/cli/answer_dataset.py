@@ -10,6 +10,7 @@ import click
 
 import client
 from client.cli.answer_events import skipped_sentence
+from client.cli.answer_mode import mode_option
 from client.cli.dataset_file import Question, read_either
 from client.cli.dataset_run import DatasetRun, result_path_of, tell_problems
 from client.cli.invocation import Invocation, collection_option, given_once, shared_options
@@ -18,6 +19,8 @@ from client.cli.output import counted, print_json
 from client.cli.search_dataset import entry
 
 _DEFAULT_K = 10
+# Nobody waits for one answer of many; a busy worker is no reason to do without it.
+_DEFAULT_TIMEOUT_S = 1800.0
 
 
 @click.command("answer-dataset", short_help="Answer every question of a dataset.")
@@ -25,8 +28,16 @@ _DEFAULT_K = 10
 @click.option("--dataset-path", metavar="DATASET", help="A dataset, in place of the argument.")
 @click.option("--student-search-results-path", metavar="RESULTS", help="Search results, in place of the argument.")
 @click.option("-k", "--k", type=click.IntRange(min=1), help="Passages a question.  [default: that of RESULTS, else 10]")
-@click.option("--mode", type=click.Choice(["stuff", "extractive"]), help="How to answer.  [default: stuff, by a model]")
+@mode_option
 @click.option("--details", is_flag=True, help="Add each answer's citations, verdicts and maker, for evaluate-answers.")
+@click.option(
+    "--timeout",
+    type=float,
+    default=_DEFAULT_TIMEOUT_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="Longest time for one answer, its turn included.",
+)
 @click.option("--save-directory", default="data/output/search_results_and_answer", show_default=True, metavar="DIR")
 @collection_option
 @shared_options
@@ -39,6 +50,7 @@ def answer_dataset_command(
     k: int | None,
     mode: str | None,
     details: bool,
+    timeout: float,
     save_directory: str,
     collection: str,
 ) -> None:
@@ -47,6 +59,8 @@ def answer_dataset_command(
     The server searches for each question and answers from what it finds; those passages are the sources in the results.
     A question that fails has an empty answer and is named at the end.
     """
+    if not 0 < timeout < float("inf"):
+        raise click.BadParameter("must be above 0 and finite", param_hint="--timeout")
     started = time.monotonic()
     path = given_once(
         "DATASET or RESULTS", questions_path, given_once_or_none(dataset_path, student_search_results_path)
@@ -70,7 +84,7 @@ def answer_dataset_command(
 
     with invocation.connect() as server:
         stats = server.corpus_stats(collection)
-        options = client.AnswerOptions(mode=None if mode is None else client.AnswerMode(mode))
+        options = client.AnswerOptions(mode=None if mode is None else client.AnswerMode(mode), timeout_s=timeout)
 
         def ask(texts: Sequence[str]) -> Iterator[client.AnswerOutcome]:
             return server.answer_many(texts, k=passage_count, collection=collection, options=options)

@@ -25,8 +25,13 @@ _SKIPPED_SENTENCES = {
 DONT_KNOW = f"{REFUSAL_START}the collection does not seem to hold the answer."
 
 
-def tell_events(events: Iterable[client.AnswerEvent], *, as_json: bool) -> None:
-    """Print an answer as it comes; fail when it ended without one."""
+def tell_events(
+    events: Iterable[client.AnswerEvent], *, as_json: bool, query: str | None = None
+) -> client.AnswerResult:
+    """Print an answer as it comes and return it; fail when it ended without one.
+
+    `query` is what was typed: if something else was searched and answered, that is shown, too.
+    """
     told = _Told()
     result: client.AnswerResult | None = None
     for event in events:
@@ -45,9 +50,12 @@ def tell_events(events: Iterable[client.AnswerEvent], *, as_json: bool) -> None:
         raise click.ClickException("the answer ended without its last event")
     if not as_json:
         told.finish(result)
+        if result.standalone_question and query is not None and result.standalone_question != query.strip():
+            click.echo(f"Understood as: {printable(result.standalone_question)}")
     if result.state not in (client.AnswerState.ANSWERED, client.AnswerState.SKIPPED):
         message = f": {result.error}" if result.error is not None else ""
         raise click.ClickException(f"no answer, it ended as {result.state.value}{message}")
+    return result
 
 
 def skipped_sentence(result: client.AnswerResult) -> str:
@@ -71,7 +79,7 @@ class _Told:
     def restart(self, event: client.AnswerRestarted) -> None:
         why = {
             "NO_WORKER": "its worker was lost",
-            "GENERATION_FAILED": "it failed its check",
+            "GENERATION_FAILED": "it failed its check, or broke off",
         }.get(event.reason, event.reason.lower() or "no reason was given")
         self._end_line()
         click.echo(f"--- the answer starts anew, forget the text above (attempt {event.attempt}: {why}) ---")
@@ -115,4 +123,12 @@ def _tell_generator(result: client.AnswerResult) -> None:
         dropped = len(made.dropped_passage_indexes)
         left_out = f"; {dropped} of {len(result.passages)} passages were left out" if dropped else ""
         maker = "no model" if made.mode is client.AnswerMode.EXTRACTIVE else printable(made.model)
-        click.echo(f"Made by {maker} (mode {made.mode.value}{why}{tokens}){left_out}")
+        runs_on = f", {printable(made.backend)}" if made.backend else ""
+        click.echo(f"Made by {maker} (mode {made.mode.value}{runs_on}{why}{tokens}){left_out}")
+    weighed = [
+        f"{printable(packed.path)} {one.posterior:.0%} (by its rank {one.prior:.0%})"
+        for one in made.passage_weights
+        for packed in result.packed_passages[one.packed_index : one.packed_index + 1]
+    ]
+    if weighed:
+        click.echo(f"Written from: {', '.join(weighed)}")

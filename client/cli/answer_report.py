@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from client.cli.answer_events import REFUSAL_START
-from client.cli.answer_scores import mean_interval, rouge_l, token_f1
+from client.cli.answer_scores import mean_interval, new_words_f1, rouge_l, token_f1
 from client.cli.dataset_file import Question, Source, parse_source
 from client.cli.recall import same_file, wilson_interval
 
@@ -60,6 +60,9 @@ class AnswerReport:
         self._note("refused_of_answerable", answer.refused)
         if isinstance(reference, str):
             self._note("token_f1", token_f1(answer.text, reference) if answer.text else 0.0)
+            new_words = new_words_f1(answer.text, reference, question.question)
+            if new_words is not None:
+                self._note("new_words_f1", new_words)
             self._note("rouge_l", rouge_l(answer.text, reference) if answer.text else 0.0)
         if not answer.text:
             return
@@ -89,7 +92,7 @@ class AnswerReport:
         self._scores.setdefault(name, []).append(float(value))
 
 
-_MEANS = ("token_f1", "rouge_l")
+_MEANS = ("token_f1", "new_words_f1", "rouge_l")
 _ORDER = (
     *_MEANS,
     "citation_precision",

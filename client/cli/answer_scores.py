@@ -27,6 +27,18 @@ def token_f1(answer: str, reference: str) -> float:
     return _f1(shared_count, len(answered), len(expected))
 
 
+def new_words_f1(answer: str, reference: str, question: str) -> float | None:
+    """Return `token_f1` of the words that `question` does not hold; None when the reference has none.
+
+    Repeating the question scores well in `token_f1` and 0 here.
+    """
+    asked = frozenset(_squad_tokens(question))
+    told, expected = ([token for token in _squad_tokens(text) if token not in asked] for text in (answer, reference))
+    if not expected:
+        return None
+    return _f1((Counter(told) & Counter(expected)).total(), len(told), len(expected))
+
+
 def rouge_l(answer: str, reference: str) -> float:
     """Return the F1 of the longest common subsequence of words (Lin 2004, ROUGE-L with β = 1, no stemming)."""
     answered, expected = (_ROUGE_TOKEN.findall(text.lower()) for text in (answer, reference))

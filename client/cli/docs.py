@@ -4,17 +4,16 @@ from __future__ import annotations  # the library's names in signatures would lo
 
 import os
 import sys
-from pathlib import Path
 
 import click
 
 import client
 from client.cli.docs_filter import filter_options, passage_filter
 from client.cli.docs_values import metadata_of, shown_value
+from client.cli.input_file import STDIN, read_input
 from client.cli.invocation import Invocation, collection_option, shared_options
 from client.cli.output import counted, print_json, printable
 
-_STDIN = "-"
 _id_option = click.option("--id", "document_id", metavar="ID", help="The document's id, instead of its path.")
 _title_option = click.option("--title", metavar="TEXT", help="What it is called.")
 _url_option = click.option("--url", metavar="URL", help="Where people find it.")
@@ -114,12 +113,17 @@ def put_command(
     collection: str,
 ) -> None:
     """Store FILE, or standard input for "-", and wait until it can be found."""
-    if file == _STDIN and path is None:
+    if file == STDIN and path is None:
         raise click.UsageError("standard input has no name: give it one with --path")
-    content = sys.stdin.buffer.read() if file == _STDIN else Path(file).read_bytes()
+    path = path or os.path.normpath(file).replace(os.sep, "/")
+    if path.startswith(("/", "../")):
+        raise click.UsageError(
+            f"{path} lies outside of this folder: say where it belongs within its source with --path"
+        )
+    content = read_input(file)
     with invocation.connect() as server:
         written = server.put_document(
-            path or os.path.normpath(file).replace(os.sep, "/"),
+            path,
             content,
             source=source,
             collection=collection,

@@ -13,6 +13,7 @@ from client.cli.output import note, print_json
 
 _LABELS = {
     "token_f1": "token F1",
+    "new_words_f1": "token F1 without the question",
     "rouge_l": "ROUGE-L",
     "citation_precision": "citations inside a gold span",
     "citation_recall": "answers that cite a gold span",

@@ -42,7 +42,7 @@ def fusion_options(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--lexical-weight", type=float, metavar="W", help="Weight of the BM25 list.")
     @click.option("--dense-weight", type=float, metavar="W", help="Weight of the vectors' list.")
     @click.option("--expanded-weight", type=float, metavar="W", help="Weight of the BM25 list with synonyms.")
-    @click.option("--margin-weight", type=float, metavar="W", help="What a BM25 score near the highest adds.")
+    @click.option("--margin-weight", type=float, metavar="W", help="How far scores, and not ranks, decide: 0 to 1.")
     @click.option("--proximity-weight", type=float, metavar="W", help="What words of the query side by side add.")
     @click.option("--path-weight", type=float, metavar="W", help="What words of the query in the path add.")
     @click.option("--definition-weight", type=float, metavar="W", help="Weight of the list of definitions.")

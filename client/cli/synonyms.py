@@ -2,10 +2,9 @@
 
 from __future__ import annotations  # the library's names in signatures would load all of gRPC
 
-from pathlib import Path
-
 import click
 
+from client.cli.input_file import read_input
 from client.cli.invocation import Invocation, collection_option, shared_options
 from client.cli.output import counted, print_json, printable
 
@@ -35,6 +34,6 @@ def synonyms_command(invocation: Invocation, table: str | None, *, collection: s
 
 def _text_of(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        return read_input(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise click.ClickException(f"{path}: is not UTF-8 text") from None

@@ -36,6 +36,10 @@ class CopyBonus:
         going_on = {following: self._bonus for place in self._copied if (following := self._next[place]) is not None}
         return self._starts | going_on
 
+    def restart(self) -> None:
+        """Forget what was chosen; another generation over the same sources begins."""
+        self._copied = []
+
     def accept(self, token: int) -> None:
         """Take note of the token that was chosen."""
         going_on = [place + 1 for place in self._copied if self._next[place] == token]

@@ -1,64 +1,40 @@
 """Answers by a local model through llama.cpp, several at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 
-from generation_worker.decoding.copying import CopyBonus
-from generation_worker.engine.completion import Completion
+from generation_worker.engine.beginning import begin_generation
+from generation_worker.engine.branch import Branch, shared_out
+from generation_worker.engine.generation import Generation
 from generation_worker.engine.holes import hole_fillers
-from generation_worker.engine.llama_model import ComputeError, ComputeInterrupted, LlamaModel, ModelUnusableError, Row
+from generation_worker.engine.llama_model import ComputeError, ComputeInterrupted, LlamaModel, Row
+from generation_worker.engine.planned_job import PROMPT_A_PASSAGE, PlannedJob, plan_job
 from generation_worker.engine.prefill_turns import PrefillTurns, UnreadPrompt
-from generation_worker.engine.prompt import STOPS, pack_prompt, prompt_start
+from generation_worker.engine.prompt import prompt_start
 from generation_worker.engine.protocol import (
     GenerationDone,
     GenerationError,
     GenerationFailed,
     KeyedStep,
     PromptPacked,
-    TextPiece,
 )
-from generation_worker.engine.sampler import Sampler
-from generation_worker.engine.slots import Slot, place
+from generation_worker.engine.slots import Slot
 from groundwire.internal.v1 import job_pb2
+from groundwire.v1 import answer_pb2
 
-DEFAULT_COMPLETION_TOKENS = 256
-
-
-@dataclass(slots=True)
-class _Generation:
-    """`tokens` are those to compute: the prompt, and whatever was chosen since."""
-
-    key: int
-    slot: Slot
-    tokens: list[int]
-    prompt_tokens: int
-    sampler: Sampler
-    completion: Completion
-
-    @property
-    def unread_tokens(self) -> int:
-        return len(self.tokens) - len(self.slot.tokens)
-
-    @property
-    def is_writing(self) -> bool:
-        return len(self.slot.tokens) >= self.prompt_tokens
-
-    def next_rows(self, count: int) -> list[Row]:
-        """Return the next `count` tokens to compute; after the last of all one is to be chosen."""
-        begin, last = len(self.slot.tokens), len(self.tokens) - 1
-        return [
-            Row(self.tokens[position], position, self.slot.sequence, wants_next=position == last)
-            for position in range(begin, begin + count)
-        ]
+_SLOTS_SHARE_OF_A_JOB = 5 / 8
+"""No job takes all slots: others come and go beside it. Of the default 8 slots one takes up to 5."""
 
 
 class LlamaEngine:
-    """An Engine over one GGUF model that speaks ChatML.
+    """An Engine over one GGUF model with a chat template.
 
-    Each step computes a token for every generation that writes, and as much of the prompts as there is room for.
+    Each step computes a token for every text that is written, and as much of the prompts as there is room for.
     On a CPU a job gives the same text every time, whatever goes on beside it and whatever came before.
     """
+
+    modes = (answer_pb2.ANSWER_MODE_STUFF, *PROMPT_A_PASSAGE)
 
     def __init__(
         self,
@@ -73,7 +49,7 @@ class LlamaEngine:
         """Load the model and compute what all prompts begin with, in every slot.
 
         Raises:
-            ModelUnusableError: the file is missing, no GGUF, too large, or of a model that does not speak ChatML.
+            ModelUnusableError: the file is missing, no GGUF, too large, or has a chat template that cannot be used.
         """
         llama = LlamaModel(
             path,
@@ -85,18 +61,17 @@ class LlamaEngine:
         self.model = model
         self.slot_count = slot_count
         self._llama = llama
-        if len(llama.scaffold_tokens("<|im_start|>")) != 1:
-            raise ModelUnusableError(f"{path} is not a chat model with ChatML turns (it has no <|im_start|> token)")
         self._start_tokens = prompt_start(llama)
         self._slots = [Slot(sequence) for sequence in range(slot_count)]
-        self._generations: dict[int, _Generation] = {}
+        self._waiting: list[tuple[int, PlannedJob]] = []
+        self._generations: dict[int, Generation] = {}
         self._turns = PrefillTurns()
         self._news: list[KeyedStep] = []
         self._compute_start()
 
     @property
     def context_tokens(self) -> int:
-        """Tokens of prompt and completion together, of each generation."""
+        """Tokens of prompt and completion together, of each slot."""
         return self._llama.context_tokens
 
     @property
@@ -113,69 +88,48 @@ class LlamaEngine:
                 self._llama.copy(0, slot.sequence)
             slot.tokens = list(self._start_tokens)
 
+    def slots_for(self, job: job_pb2.GenerationJob) -> int:
+        """See Engine: a slot for each prompt."""
+        if job.mode not in PROMPT_A_PASSAGE:
+            return 1
+        return min(max(len(job.passages), 1), ceil(self.slot_count * _SLOTS_SHARE_OF_A_JOB))
+
     def start(self, key: int, job: job_pb2.GenerationJob) -> None:
-        """See Engine."""
-        completion_tokens = job.max_completion_tokens or DEFAULT_COMPLETION_TOKENS
-        budget_tokens = self.context_tokens - min(completion_tokens, self.context_tokens // 2)
-        if job.max_prompt_tokens > 0:
-            budget_tokens = min(budget_tokens, job.max_prompt_tokens)
+        """See Engine. Jobs get their slots in the order of their coming."""
+        most_prompts = self.slots_for(job)
         try:
-            prompt = pack_prompt(
-                self._llama,
-                job.question,
-                job.passages,
-                budget_tokens,
-                answer_start=job.answer_start,
-                closed_book=job.closed_book,
-            )
+            planned = plan_job(self._llama, job, context_tokens=self.context_tokens, most_prompts=most_prompts)
         except GenerationError as error:
             self._news.append((key, GenerationFailed(error)))
             return
-        placing = place(self._slots, prompt.tokens)
-        if placing is None:
-            raise RuntimeError(f"all {self.slot_count} slots are taken")
-        slot = placing.slot
-        if placing.copied_from is not None:
-            self._llama.copy(placing.copied_from.sequence, slot.sequence)
-        self._llama.keep_only(slot.sequence, placing.kept_tokens)
-        slot.tokens = list(prompt.tokens[: placing.kept_tokens])
-        slot.is_free = False
-        self._generations[key] = _Generation(
-            key,
-            slot,
-            list(prompt.tokens),
-            len(prompt.tokens),
-            Sampler(self._llama.vocab_token_count, job, self._copying(job, prompt.dropped_passage_indexes)),
-            Completion(
-                min(completion_tokens, self.context_tokens - len(prompt.tokens)),
-                (*STOPS, *(stop for stop in job.stops if stop)),
-            ),
-        )
-        self._news.append((key, PromptPacked(len(prompt.tokens), prompt.dropped_passage_indexes)))
+        self._news.append((key, PromptPacked(planned.prompt_tokens, planned.dropped_passage_indexes)))
+        self._waiting.append((key, planned))
+        self._admit()
 
-    def _copying(self, job: job_pb2.GenerationJob, dropped: Sequence[int]) -> CopyBonus | None:
-        if job.copy_bonus <= 0:
-            return None
-        # After a line break, so that a text's first word has the tokens that it has in the prompt.
-        sources = [
-            self._llama.content_tokens(f"\n{passage.text}\n")
-            for index, passage in enumerate(job.passages)
-            if index not in dropped
-        ]
-        return CopyBonus(sources, self._llama.piece, job.copy_bonus)
+    def _admit(self) -> None:
+        """Begin what waits, as far as there are slots for it."""
+        while self._waiting:
+            key, planned = self._waiting[0]
+            if len(planned.prompts) > sum(slot.is_free for slot in self._slots):
+                return
+            del self._waiting[0]
+            self._generations[key] = begin_generation(self._llama, self._slots, planned)
 
     def stop(self, key: int) -> None:
         """See Engine."""
         self._news = [(of, step) for of, step in self._news if of != key]
+        self._waiting = [(of, planned) for of, planned in self._waiting if of != key]
         self._release(key)
+        self._admit()
 
     def _release(self, key: int) -> None:
         if generation := self._generations.pop(key, None):
-            # What was written was computed token by token: as part of a prompt it would round otherwise.
-            del generation.slot.tokens[generation.prompt_tokens :]
-            self._llama.keep_only(generation.slot.sequence, len(generation.slot.tokens))
-            generation.slot.is_free = True
-            generation.sampler.close()
+            for branch in generation.branches:
+                # What was written was computed token by token: as part of a prompt it would round otherwise.
+                del branch.slot.tokens[branch.prompt_tokens :]
+                self._llama.keep_only(branch.slot.sequence, len(branch.slot.tokens))
+                branch.slot.is_free = True
+            generation.close()
 
     def interrupt(self) -> None:
         """See Engine."""
@@ -186,6 +140,7 @@ class LlamaEngine:
         # What is known already does not wait for a computation.
         if not self._news:
             self._compute()
+            self._admit()
         news, self._news = self._news, []
         return news
 
@@ -204,54 +159,56 @@ class LlamaEngine:
             self._compute_start()
 
     def _write(self) -> None:
-        """Compute one token of every generation that writes, in one batch."""
-        writing = sorted(self._writing(), key=lambda generation: generation.slot.sequence)
+        """Compute one token of every text that is written, in one batch."""
+        writing = [
+            (key, branch)
+            for key, generation in self._generations.items()
+            for branch in generation.branches
+            if branch.is_writing
+        ]
         if not writing:
             return
-        fillers = hole_fillers(self._slots, [one.slot.sequence for one in writing], self.context_tokens)
+        fillers = hole_fillers(self._slots, [one.slot.sequence for _, one in writing], self.context_tokens)
         # llama.cpp computes together what is neighbouring sequences in the order of the rows.
-        rows = sorted((*(one.next_rows(1)[0] for one in writing), *fillers), key=lambda row: row.sequence)
+        rows = sorted((*(one.next_rows(1)[0] for _, one in writing), *fillers), key=lambda row: row.sequence)
         self._llama.compute(rows)
         for filler in fillers:
             self._llama.keep_only(filler.sequence, filler.position)
         index_of = {row.sequence: index for index, row in enumerate(rows)}
-        for generation in writing:
-            generation.slot.tokens.append(generation.tokens[-1])
-            self._choose(generation, index_of[generation.slot.sequence])
+        for _, branch in writing:
+            branch.slot.tokens.append(branch.tokens[-1])
+        for key, branch in writing:
+            self._take(key, branch, len(branch.slot.tokens) - 1, index_of[branch.slot.sequence])
 
     def _read(self) -> None:
-        """Compute as much of the prompts as a step has room for, each in a batch of its own."""
-        unread = [
-            UnreadPrompt(key, generation.unread_tokens)
+        """Compute as much of the prompts as a step has room for, each in a batch of its own.
+
+        The prompts of one generation count as one: it is no sooner done for having several.
+        """
+        reading = {
+            key: found
             for key, generation in self._generations.items()
-            if not generation.is_writing
+            if (found := [branch for branch in generation.branches if branch.is_reading])
+        }
+        unread = [
+            UnreadPrompt(key, sum(branch.unread_tokens for branch in of) + self._generations[key].later_tokens)
+            for key, of in reading.items()
         ]
-        budget_tokens = self._llama.step_tokens - (len(self._generations) - len(unread))
-        for key, count in self._turns.share(unread, budget_tokens).items():
-            generation = self._generations[key]
-            rows = generation.next_rows(count)
-            self._llama.compute(rows)
-            generation.slot.tokens += [row.token for row in rows]
-            if not generation.unread_tokens:
-                self._choose(generation, count - 1)
+        writing_count = sum(branch.is_writing for one in self._generations.values() for branch in one.branches)
+        is_alone = len(self._generations) == 1
+        step_tokens = self._llama.lone_step_tokens if is_alone else self._llama.step_tokens
+        for key, count in self._turns.share(unread, step_tokens - writing_count).items():
+            for branch, part in shared_out(reading[key], count):
+                rows = branch.next_rows(part)
+                self._llama.compute(rows)
+                branch.slot.tokens += [row.token for row in rows]
+                for index, row in enumerate(rows):
+                    if row.wants_next:
+                        self._take(key, branch, row.position, index)
 
-    def _writing(self) -> list[_Generation]:
-        return [generation for generation in self._generations.values() if generation.is_writing]
-
-    def _choose(self, generation: _Generation, row: int) -> None:
-        """Choose the token after row `row` of the last batch."""
-        token = generation.sampler.choose(self._llama.context, row)
-        completion = generation.completion
-        text, is_over = "", self._llama.is_end(token)
-        if not is_over:
-            text = completion.feed(token, self._llama.piece(token))
-            is_over = completion.is_over
-        if is_over:
-            text += completion.finish()
-        else:
-            generation.tokens.append(token)
-        if text:
-            self._news.append((generation.key, TextPiece(text)))
-        if is_over:
-            self._news.append((generation.key, GenerationDone(completion.token_count)))
-            self._release(generation.key)
+    def _take(self, key: int, branch: Branch, position: int, row: int) -> None:
+        """Hand a generation the logits after one of its tokens."""
+        steps = self._generations[key].take(branch, position, row)
+        self._news += [(key, step) for step in steps]
+        if any(isinstance(step, GenerationDone) for step in steps):
+            self._release(key)

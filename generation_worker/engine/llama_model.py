@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import llama_cpp
+import numpy as np
+from numpy.typing import NDArray
 
+from generation_worker.chat_template.rendering import ChatTemplateError
 from generation_worker.engine.fast_weights import fast_weights
 from generation_worker.engine.interrupt_flag import interrupt_flag
-from generation_worker.engine.step_size import MAX_STEP_TOKENS, step_tokens
+from generation_worker.engine.model_frames import model_frames
+from generation_worker.engine.model_unusable import ModelUnusableError
+from generation_worker.engine.step_size import MAX_STEP_TOKENS, lone_step_tokens, step_tokens
 
 GGUF_MAGIC = b"GGUF"
 _FLASH_ATTENTION_AUTO, _FLASH_ATTENTION_OFF = -1, 0
@@ -27,10 +32,6 @@ def _keep_errors(level: int, text: bytes, _user_data: object) -> None:
     if level == _LOG_LEVEL_ERROR:
         _last_errors.append(text.decode(errors="replace").strip())
         del _last_errors[:-4]
-
-
-class ModelUnusableError(Exception):
-    """A model file that cannot be used; the message is one line."""
 
 
 class ComputeError(Exception):
@@ -79,13 +80,21 @@ class LlamaModel:
                     llama_cpp.llama_model_free(self._model)
                     self._model = _load(faster, gpu_layer_count)
         self._vocab = llama_cpp.llama_model_get_vocab(self._model)
+        try:
+            self.chat_frames = model_frames(self._model, self._vocab)
+        except ChatTemplateError as error:
+            raise ModelUnusableError(f"{path}: {error}") from None
+        turn_end = self.scaffold_tokens(self.chat_frames.turn_end)[:1]
+        is_special = turn_end and llama_cpp.llama_vocab_is_control(self._vocab, turn_end[0])
+        self._turn_end = turn_end[0] if is_special else None
         self.vocab_token_count: int = llama_cpp.llama_vocab_n_tokens(self._vocab)
         self.context_tokens: int = min(context_tokens, llama_cpp.llama_model_n_ctx_train(self._model))
         parameter_count = llama_cpp.llama_model_n_params(self._model)
         self.step_tokens = (
             MAX_STEP_TOKENS if gpu_layer_count else step_tokens(parameter_count, thread_count, sequence_count)
         )
-        batch_tokens = self.step_tokens + sequence_count
+        self.lone_step_tokens = lone_step_tokens(self.step_tokens)
+        batch_tokens = self.lone_step_tokens + sequence_count
         params = _context_params(
             self.context_tokens, sequence_count, batch_tokens, thread_count, on_gpu=gpu_layer_count != 0
         )
@@ -127,8 +136,8 @@ class LlamaModel:
             room = -length
 
     def is_end(self, token: int) -> bool:
-        """Say whether a token ends the generation."""
-        return bool(llama_cpp.llama_vocab_is_eog(self._vocab, token))
+        """Say whether a token ends the generation: by the model's file, or as its chat template ends an answer."""
+        return token == self._turn_end or bool(llama_cpp.llama_vocab_is_eog(self._vocab, token))
 
     def keep_only(self, sequence: int, token_count: int) -> None:
         """Forget all but the first `token_count` tokens of a sequence."""
@@ -144,7 +153,7 @@ class LlamaModel:
         llama_cpp.llama_memory_clear(self._memory, False)
 
     def compute(self, rows: Sequence[Row]) -> None:
-        """Continue sequences: at most `step_tokens` rows and one for each sequence; those of a sequence in order.
+        """Continue sequences: at most `lone_step_tokens` rows and one for each sequence; those of a sequence in order.
 
         Raises:
             ComputeInterrupted: `interrupt` was called since the last interruption.
@@ -164,6 +173,14 @@ class LlamaModel:
             raise ComputeInterrupted
         if status != 0:
             raise ComputeError(f"llama_decode returned {status} for {len(rows)} tokens")
+
+    def logits(self, row: int) -> NDArray[np.float32]:
+        """Return the logits after row `row` of the last batch, (vocab_token_count,) float32, until the next `compute`.
+
+        They are llama.cpp's own: what is changed in them is what the sampler sees.
+        """
+        found = llama_cpp.llama_get_logits_ith(self.context, row)
+        return np.ctypeslib.as_array(found, (self.vocab_token_count,))
 
     def interrupt(self) -> None:
         """Make `compute`, the one going on or else the next, end at once. May be called from any thread."""

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from generation_worker.engine.protocol import GenerationError
-from groundwire.prompt import Segment, prompt_segments
+from groundwire.prompt import ChatFrames, Segment, prompt_segments
 from groundwire.v1 import passage_pb2
 
-STOPS = ("<|im_end|>", "<|im_start|>", "<|endoftext|>", "\nQuestion:")
-"""Turns that the model writes out as text, and the next question that small models like to ask themselves."""
+_STOPS = ("<|im_end|>", "<|im_start|>", "<|endoftext|>", "\nQuestion:")
 MIN_CUT_TOKENS = 64
 """A passage is not cut to fewer tokens than this: a shred of one misleads more than it tells."""
 
@@ -23,6 +22,10 @@ class Tokenizer(Protocol):
     def content_tokens(self, text: str) -> list[int]:
         """Tokens of others' text: nothing in it is special."""
 
+    @property
+    def chat_frames(self) -> ChatFrames:
+        """What the model's chat template puts around content."""
+
 
 @dataclass(frozen=True, slots=True)
 class PackedPrompt:
@@ -32,9 +35,14 @@ class PackedPrompt:
     dropped_passage_indexes: tuple[int, ...]
 
 
+def stops_of(tokenizer: Tokenizer) -> tuple[str, ...]:
+    """Return where answers end: turns that a model writes out as text, and the next question that small ones ask."""
+    return tuple(dict.fromkeys((*_STOPS, *filter(None, (tokenizer.chat_frames.turn_end,)))))
+
+
 def prompt_start(tokenizer: Tokenizer) -> list[int]:
     """Return the tokens that every prompt begins with."""
-    return _tokens(tokenizer, prompt_segments("", ())[0])
+    return _tokens(tokenizer, prompt_segments("", (), frames=tokenizer.chat_frames)[0])
 
 
 def pack_prompt(
@@ -51,7 +59,9 @@ def pack_prompt(
     Raises:
         GenerationError: the question alone passes the budget.
     """
-    segments = prompt_segments(question, passages, answer_start=answer_start, closed_book=closed_book)
+    segments = prompt_segments(
+        question, passages, answer_start=answer_start, closed_book=closed_book, frames=tokenizer.chat_frames
+    )
     start = _tokens(tokenizer, segments[0])
     end = [token for segment in segments[1 + len(passages) :] for token in _tokens(tokenizer, segment)]
     room_tokens = budget_tokens - len(start) - len(end)

@@ -7,7 +7,8 @@ class TextFilter:
     """Passes on the text between what must not be seen, holding back whatever might still turn out to be such.
 
     Everything from the first stop string on is dropped, as are `<think>…</think>` blocks (an unclosed one to the end)
-    and white space at both ends. What is passed on does not depend on how the text was cut into pieces.
+    and white space at both ends, in which stop strings that are nothing but white space do not count. What is passed on
+    does not depend on how the text was cut into pieces.
     """
 
     def __init__(self, stops: tuple[str, ...]) -> None:
@@ -39,7 +40,9 @@ class TextFilter:
                     break
                 self._held, self._is_thinking = after, False
                 continue
-            position, marker = _first_of(self._held, (*self._stops, THINK_OPEN))
+            has_begun = self._has_begun or bool(shown.strip())
+            begin = 0 if has_begun else len(self._held) - len(self._held.lstrip())
+            position, marker = _first_of(self._held, (*self._stops, THINK_OPEN), begin)
             if marker is None:
                 tail = "" if is_last else _possible_start(self._held, (*self._stops, THINK_OPEN))
                 shown += self._held[: len(self._held) - len(tail)]
@@ -64,13 +67,16 @@ class TextFilter:
         return kept
 
 
-def _first_of(text: str, markers: tuple[str, ...]) -> tuple[int, str | None]:
+def _first_of(text: str, markers: tuple[str, ...], begin: int) -> tuple[int, str | None]:
     """Return where a marker starts and which: the one that is complete first, the longest of those.
 
-    The one that starts first would depend on how the text was cut: a longer one may not be complete yet.
+    The one that starts first would depend on how the text was cut: a longer one may not be complete yet. Those of white
+    space are looked for from `begin` on.
     """
     found = [
-        (position + len(marker), -len(marker), marker) for marker in markers if (position := text.find(marker)) >= 0
+        (position + len(marker), -len(marker), marker)
+        for marker in markers
+        if (position := text.find(marker, 0 if marker.strip() else begin)) >= 0
     ]
     if not found:
         return len(text), None

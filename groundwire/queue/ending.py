@@ -34,6 +34,7 @@ class Ending:
     message: str = ""
     generator: answer_pb2.GeneratorInfo | None = None
     attempt: int = 0
+    ignores_answer_start: bool = False
 
     @property
     def is_retryable(self) -> bool:
@@ -47,7 +48,11 @@ class Ending:
         return job_pb2.JobEvent(
             attempt=self.attempt,
             ended=job_pb2.JobEnded(
-                outcome=self.outcome, reason=self.reason, message=self.message, generator=self.generator
+                outcome=self.outcome,
+                reason=self.reason,
+                message=self.message,
+                generator=self.generator,
+                ignores_answer_start=self.ignores_answer_start,
             ),
         )
 

@@ -35,9 +35,14 @@ class _AnswerModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AnswerMode
     ANSWER_MODE_EXTRACTIVE: _AnswerMode.ValueType  # 2
     """No model: what the passages say, verbatim, led in by the question restated; or a value that code states."""
     ANSWER_MODE_RAG_SEQUENCE: _AnswerMode.ValueType  # 3
-    """A candidate per passage, marginalised over all passages. UNIMPLEMENTED today."""
+    """A candidate answer for each packed passage, from a prompt with that one alone; each is scored under every passage,
+    and the one that is likeliest with all of them is the answer (RAG-Sequence, thorough decoding, arXiv:2005.11401).
+    Passages weigh by their scores, see PassageWeight. Its text comes all at once. Not with closed_book.
+    """
     ANSWER_MODE_RAG_TOKEN: _AnswerMode.ValueType  # 4
-    """The mixture over passages is taken at every token. UNIMPLEMENTED today."""
+    """Each token is chosen from the mixture of what it is likely to be after each packed passage's own prompt (RAG-Token,
+    same paper), passages weighing as in RAG_SEQUENCE. Not with closed_book.
+    """
 
 class AnswerMode(_AnswerMode, metaclass=_AnswerModeEnumTypeWrapper):
     """AnswerMode is how an answer is made from passages."""
@@ -49,9 +54,14 @@ ANSWER_MODE_STUFF: AnswerMode.ValueType  # 1
 ANSWER_MODE_EXTRACTIVE: AnswerMode.ValueType  # 2
 """No model: what the passages say, verbatim, led in by the question restated; or a value that code states."""
 ANSWER_MODE_RAG_SEQUENCE: AnswerMode.ValueType  # 3
-"""A candidate per passage, marginalised over all passages. UNIMPLEMENTED today."""
+"""A candidate answer for each packed passage, from a prompt with that one alone; each is scored under every passage,
+and the one that is likeliest with all of them is the answer (RAG-Sequence, thorough decoding, arXiv:2005.11401).
+Passages weigh by their scores, see PassageWeight. Its text comes all at once. Not with closed_book.
+"""
 ANSWER_MODE_RAG_TOKEN: AnswerMode.ValueType  # 4
-"""The mixture over passages is taken at every token. UNIMPLEMENTED today."""
+"""Each token is chosen from the mixture of what it is likely to be after each packed passage's own prompt (RAG-Token,
+same paper), passages weighing as in RAG_SEQUENCE. Not with closed_book.
+"""
 Global___AnswerMode: _TypeAlias = AnswerMode  # noqa: Y015
 
 class _AnswerFallback:
@@ -203,7 +213,7 @@ class _PassageDropReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Pas
     PASSAGE_DROP_REASON_UNSPECIFIED: _PassageDropReason.ValueType  # 0
     """Never sent."""
     PASSAGE_DROP_REASON_BUDGET: _PassageDropReason.ValueType  # 1
-    """It did not fit the token budget."""
+    """It did not fit the token budget, or was one prompt more than the generator works on at once."""
     PASSAGE_DROP_REASON_PER_SOURCE: _PassageDropReason.ValueType  # 2
     """Its document had max_per_source passages already."""
     PASSAGE_DROP_REASON_DUPLICATE: _PassageDropReason.ValueType  # 3
@@ -217,7 +227,7 @@ class PassageDropReason(_PassageDropReason, metaclass=_PassageDropReasonEnumType
 PASSAGE_DROP_REASON_UNSPECIFIED: PassageDropReason.ValueType  # 0
 """Never sent."""
 PASSAGE_DROP_REASON_BUDGET: PassageDropReason.ValueType  # 1
-"""It did not fit the token budget."""
+"""It did not fit the token budget, or was one prompt more than the generator works on at once."""
 PASSAGE_DROP_REASON_PER_SOURCE: PassageDropReason.ValueType  # 2
 """Its document had max_per_source passages already."""
 PASSAGE_DROP_REASON_DUPLICATE: PassageDropReason.ValueType  # 3
@@ -236,7 +246,7 @@ class PackingOptions(_message.Message):
     MAX_PER_SOURCE_FIELD_NUMBER: _builtins.int
     FOCUS_CHARS_FIELD_NUMBER: _builtins.int
     order: Global___PackingOrder.ValueType
-    """Order of the passages. Default BEST_FIRST."""
+    """Order of the passages. Default BEST_FIRST. Without effect where each has a prompt of its own."""
     max_per_source: _builtins.int
     """Most passages of one document, 1 to 1,000. Default: no limit."""
     focus_chars: _builtins.int
@@ -441,6 +451,44 @@ class SentenceSupport(_message.Message):
 Global___SentenceSupport: _TypeAlias = SentenceSupport  # noqa: Y015
 
 @_typing.final
+class PassageWeight(_message.Message):
+    """PassageWeight is how much one packed passage counted in an answer of mode RAG_SEQUENCE or RAG_TOKEN."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PACKED_INDEX_FIELD_NUMBER: _builtins.int
+    PRIOR_FIELD_NUMBER: _builtins.int
+    POSTERIOR_FIELD_NUMBER: _builtins.int
+    WROTE_ANSWER_FIELD_NUMBER: _builtins.int
+    packed_index: _builtins.int
+    """Index into packed_passages, from 0."""
+    prior: _builtins.float
+    """Share from 0 to 1 before anything was written: the softmax of the retrieval scores, counted in quarters of the
+    best one. All sum to 1.
+    """
+    posterior: _builtins.float
+    """Share from 0 to 1 once the answer is known: how likely it is that it was written from this passage. In RAG_TOKEN
+    the mean over its tokens. All sum to 1.
+    """
+    wrote_answer: _builtins.bool
+    """True for the passage whose candidate is the answer of RAG_SEQUENCE, the only one that it may cite."""
+    def __init__(
+        self,
+        *,
+        packed_index: _builtins.int = ...,
+        prior: _builtins.float = ...,
+        posterior: _builtins.float = ...,
+        wrote_answer: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["packed_index", b"packed_index", "posterior", b"posterior", "prior", b"prior", "wrote_answer", b"wrote_answer"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PassageWeight: _TypeAlias = PassageWeight  # noqa: Y015
+
+@_typing.final
 class GeneratorInfo(_message.Message):
     """GeneratorInfo says what made an answer."""
 
@@ -453,6 +501,8 @@ class GeneratorInfo(_message.Message):
     COMPLETION_TOKENS_FIELD_NUMBER: _builtins.int
     DROPPED_PASSAGE_INDEXES_FIELD_NUMBER: _builtins.int
     FROM_CACHE_FIELD_NUMBER: _builtins.int
+    PASSAGE_WEIGHTS_FIELD_NUMBER: _builtins.int
+    BACKEND_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """Model name, for example "smollm2-135m-instruct-q4_1"; "extractive" when no model was used."""
     mode: Global___AnswerMode.ValueType
@@ -460,16 +510,22 @@ class GeneratorInfo(_message.Message):
     fallback_reason: _error_pb2.ErrorReason.ValueType
     """Why it is not the mode asked for; unspecified when it is."""
     prompt_tokens: _builtins.int
-    """Tokens of the prompt; 0 when no model was used."""
+    """Tokens of the prompt, or of all prompts together; 0 when no model was used."""
     completion_tokens: _builtins.int
-    """Tokens generated; 0 when no model was used."""
+    """Tokens generated, those of all candidates of RAG_SEQUENCE; 0 when no model was used."""
     from_cache: _builtins.bool
     """True when the text was generated for an equal question over the same passages before; the check of its sources is
     new. Ask with generate_anew to have it generated again.
     """
+    backend: _builtins.str
+    """What ran the model: "llama.cpp", or "openai" for a remote model behind that interface; empty when no model was used."""
     @_builtins.property
     def dropped_passage_indexes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Passages, by index, that did not fit the token budget and were left out."""
+
+    @_builtins.property
+    def passage_weights(self) -> _containers.RepeatedCompositeFieldContainer[Global___PassageWeight]:
+        """For RAG_SEQUENCE and RAG_TOKEN: what each packed passage counted, in their order; else empty."""
 
     def __init__(
         self,
@@ -481,10 +537,12 @@ class GeneratorInfo(_message.Message):
         completion_tokens: _builtins.int = ...,
         dropped_passage_indexes: _abc.Iterable[_builtins.int] | None = ...,
         from_cache: _builtins.bool = ...,
+        passage_weights: _abc.Iterable[Global___PassageWeight] | None = ...,
+        backend: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["completion_tokens", b"completion_tokens", "dropped_passage_indexes", b"dropped_passage_indexes", "fallback_reason", b"fallback_reason", "from_cache", b"from_cache", "mode", b"mode", "model", b"model", "prompt_tokens", b"prompt_tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backend", b"backend", "completion_tokens", b"completion_tokens", "dropped_passage_indexes", b"dropped_passage_indexes", "fallback_reason", b"fallback_reason", "from_cache", b"from_cache", "mode", b"mode", "model", b"model", "passage_weights", b"passage_weights", "prompt_tokens", b"prompt_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -524,7 +582,9 @@ class AnswerResult(_message.Message):
     attempt_count: _builtins.int
     """Attempts that were started, 1 unless a worker was lost or the answer failed its check."""
     standalone_question: _builtins.str
-    """The question that was searched and answered: the request's, with what it left to the conversation filled in."""
+    """The question that was searched and answered: the request's, rewritten if that was asked for, and with what it left
+    to the conversation filled in.
+    """
     @_builtins.property
     def citations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Citation]:
         """Checked sources, in order of first use."""

@@ -41,6 +41,11 @@ class AnswerOptions(_message.Message):
     GENERATE_ANEW_FIELD_NUMBER: _builtins.int
     MIN_SUPPORTED_SHARE_FIELD_NUMBER: _builtins.int
     PACKING_FIELD_NUMBER: _builtins.int
+    TEMPERATURE_FIELD_NUMBER: _builtins.int
+    TOP_P_FIELD_NUMBER: _builtins.int
+    SEED_FIELD_NUMBER: _builtins.int
+    STOPS_FIELD_NUMBER: _builtins.int
+    REWRITE_QUESTION_FIELD_NUMBER: _builtins.int
     mode: _answer_pb2.AnswerMode.ValueType
     """How the answer is made. Default STUFF."""
     fallback: _answer_pb2.AnswerFallback.ValueType
@@ -50,12 +55,13 @@ class AnswerOptions(_message.Message):
     max_completion_tokens: _builtins.int
     """Most tokens to generate, 1 to 2,048. Default 256."""
     max_prompt_tokens: _builtins.int
-    """Most tokens of the prompt, 256 up to the model's context less max_completion_tokens. Default 2,048 (a
-    server setting): the first token of the answer waits until all of them are read.
+    """Most tokens of the prompt, 256 up to the model's context less max_completion_tokens; of all prompts together where
+    each passage has its own. Default 2,048 (a server setting): the first token of the answer waits until all of them
+    are read.
     """
     closed_book: _builtins.bool
     """Answer without the corpus, for comparison: nothing is retrieved, and no sentence counts as supported. Default
-    false. Not with mode EXTRACTIVE.
+    false. With mode STUFF only.
     """
     answer_anyway: _builtins.bool
     """Answer even when answerability is below the threshold. Default false."""
@@ -67,6 +73,21 @@ class AnswerOptions(_message.Message):
     """Share of a generated answer's characters, 0 to 1, that must stand in supported sentences; below it the fallback
     takes the answer's place. Default 0.5; 0 lets every answer pass that does not go in circles.
     """
+    temperature: _builtins.float
+    """How much chance has a say in the model's choice of words, 0 to 2. Default 0: the likeliest each time; 1 is the
+    model's own distribution. Without effect where no model writes.
+    """
+    top_p: _builtins.float
+    """With a temperature: only the likeliest tokens that together reach this probability, above 0 up to 1. Default 1."""
+    seed: _builtins.int
+    """With a temperature: the same seed gives the same text on the same worker, 0 or more. Default 0. A remote model may
+    ignore it.
+    """
+    rewrite_question: _builtins.bool
+    """Search and answer the question that the text asks, without greetings, thanks and "could you tell me", and with the
+    identifiers of the sentences around it: see AnswerResult.standalone_question. By rule. Default false: the text as
+    it is, but for what it leaves to the history.
+    """
     @_builtins.property
     def timeout(self) -> _duration_pb2.Duration:
         """Time that the job may take, from enqueueing. Default: the call's deadline, else 120 s. At most 1 hour."""
@@ -74,6 +95,10 @@ class AnswerOptions(_message.Message):
     @_builtins.property
     def packing(self) -> _answer_pb2.PackingOptions:
         """What of the passages the model is given."""
+
+    @_builtins.property
+    def stops(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Text at which the answer ends, which is not shown: at most 8, of 1 to 64 characters each."""
 
     def __init__(
         self,
@@ -90,10 +115,15 @@ class AnswerOptions(_message.Message):
         generate_anew: _builtins.bool = ...,
         min_supported_share: _builtins.float | None = ...,
         packing: _answer_pb2.PackingOptions | None = ...,
+        temperature: _builtins.float | None = ...,
+        top_p: _builtins.float | None = ...,
+        seed: _builtins.int | None = ...,
+        stops: _abc.Iterable[_builtins.str] | None = ...,
+        rewrite_question: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_completion_tokens", b"_max_completion_tokens", "_max_prompt_tokens", b"_max_prompt_tokens", "_min_supported_share", b"_min_supported_share", "max_completion_tokens", b"max_completion_tokens", "max_prompt_tokens", b"max_prompt_tokens", "min_supported_share", b"min_supported_share", "packing", b"packing", "timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_completion_tokens", b"_max_completion_tokens", "_max_prompt_tokens", b"_max_prompt_tokens", "_min_supported_share", b"_min_supported_share", "_seed", b"_seed", "_temperature", b"_temperature", "_top_p", b"_top_p", "max_completion_tokens", b"max_completion_tokens", "max_prompt_tokens", b"max_prompt_tokens", "min_supported_share", b"min_supported_share", "packing", b"packing", "seed", b"seed", "temperature", b"temperature", "timeout", b"timeout", "top_p", b"top_p"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_completion_tokens", b"_max_completion_tokens", "_max_prompt_tokens", b"_max_prompt_tokens", "_min_supported_share", b"_min_supported_share", "answer_anyway", b"answer_anyway", "closed_book", b"closed_book", "fallback", b"fallback", "generate_anew", b"generate_anew", "max_completion_tokens", b"max_completion_tokens", "max_prompt_tokens", b"max_prompt_tokens", "min_supported_share", b"min_supported_share", "mode", b"mode", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "timeout", b"timeout"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_completion_tokens", b"_max_completion_tokens", "_max_prompt_tokens", b"_max_prompt_tokens", "_min_supported_share", b"_min_supported_share", "_seed", b"_seed", "_temperature", b"_temperature", "_top_p", b"_top_p", "answer_anyway", b"answer_anyway", "closed_book", b"closed_book", "fallback", b"fallback", "generate_anew", b"generate_anew", "max_completion_tokens", b"max_completion_tokens", "max_prompt_tokens", b"max_prompt_tokens", "min_supported_share", b"min_supported_share", "mode", b"mode", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "rewrite_question", b"rewrite_question", "seed", b"seed", "stops", b"stops", "temperature", b"temperature", "timeout", b"timeout", "top_p", b"top_p"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_completion_tokens: _TypeAlias = _typing.Literal["max_completion_tokens"]  # noqa: Y015
     _WhichOneofArgType__max_completion_tokens: _TypeAlias = _typing.Literal["_max_completion_tokens", b"_max_completion_tokens"]  # noqa: Y015
@@ -101,12 +131,24 @@ class AnswerOptions(_message.Message):
     _WhichOneofArgType__max_prompt_tokens: _TypeAlias = _typing.Literal["_max_prompt_tokens", b"_max_prompt_tokens"]  # noqa: Y015
     _WhichOneofReturnType__min_supported_share: _TypeAlias = _typing.Literal["min_supported_share"]  # noqa: Y015
     _WhichOneofArgType__min_supported_share: _TypeAlias = _typing.Literal["_min_supported_share", b"_min_supported_share"]  # noqa: Y015
+    _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
+    _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
+    _WhichOneofReturnType__temperature: _TypeAlias = _typing.Literal["temperature"]  # noqa: Y015
+    _WhichOneofArgType__temperature: _TypeAlias = _typing.Literal["_temperature", b"_temperature"]  # noqa: Y015
+    _WhichOneofReturnType__top_p: _TypeAlias = _typing.Literal["top_p"]  # noqa: Y015
+    _WhichOneofArgType__top_p: _TypeAlias = _typing.Literal["_top_p", b"_top_p"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_completion_tokens) -> _WhichOneofReturnType__max_completion_tokens | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_prompt_tokens) -> _WhichOneofReturnType__max_prompt_tokens | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__min_supported_share) -> _WhichOneofReturnType__min_supported_share | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__seed) -> _WhichOneofReturnType__seed | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__temperature) -> _WhichOneofReturnType__temperature | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__top_p) -> _WhichOneofReturnType__top_p | None: ...
 
 Global___AnswerOptions: _TypeAlias = AnswerOptions  # noqa: Y015
 
@@ -281,8 +323,8 @@ class AnswerRestarted(_message.Message):
     attempt: _builtins.int
     """Number of the attempt that begins, from 2."""
     reason: _error_pb2.ErrorReason.ValueType
-    """Why: a lost worker (NO_WORKER), the end of the job's time (DEADLINE_EXCEEDED) or an answer that failed its check
-    (GENERATION_FAILED).
+    """Why: a lost worker (NO_WORKER), the end of the job's time (DEADLINE_EXCEEDED), or an answer that failed its check
+    or broke off (GENERATION_FAILED).
     """
     def __init__(
         self,
@@ -564,7 +606,9 @@ Global___RenderPromptRequest: _TypeAlias = RenderPromptRequest  # noqa: Y015
 
 @_typing.final
 class RenderPromptResponse(_message.Message):
-    """RenderPromptResponse is the packed prompt as the worker would see it."""
+    """RenderPromptResponse is the packed prompt as a worker with the default generator would see it; another model's chat
+    template frames the same content in its own way.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -580,7 +624,7 @@ class RenderPromptResponse(_message.Message):
     """As in AnswerResult."""
     @_builtins.property
     def segments(self) -> _containers.RepeatedCompositeFieldContainer[Global___PromptSegment]:
-        """Scaffold and content in order."""
+        """Scaffold and content in order; the prompts one after the other where each passage has its own."""
 
     @_builtins.property
     def dropped_passage_indexes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:

@@ -389,7 +389,7 @@ class PutDocumentRequest(_message.Message):
 
     @_builtins.property
     def metadata(self) -> _containers.MessageMap[_builtins.str, _metadata_pb2.MetadataValue]:
-        """Laid over what is read from the document itself."""
+        """Laid over what is read from the document itself, of which as much is kept as the limits leave room for."""
 
     def __init__(
         self,
@@ -519,7 +519,9 @@ class ListDocumentsRequest(_message.Message):
     page_size: _builtins.int
     """Most to return. Default 100; above 1,000 counts as 1,000; negative is INVALID_ARGUMENT."""
     page_token: _builtins.str
-    """next_page_token of the page before; empty for the first."""
+    """next_page_token of the page before; empty for the first. One of another collection or filter, or of a collection that
+    was removed and made anew since, is INVALID_ARGUMENT.
+    """
     @_builtins.property
     def filter(self) -> _filter_pb2.PassageFilter:
         """Which documents; `contains` looks into the whole stored text. Default: all."""
@@ -617,12 +619,12 @@ class UpdateDocumentRequest(_message.Message):
     """As in PutDocumentRequest."""
     @_builtins.property
     def metadata(self) -> _containers.MessageMap[_builtins.str, _metadata_pb2.MetadataValue]:
-        """As in PutDocumentRequest."""
+        """As in PutDocumentRequest; with what stays set, it must be within the limits as well."""
 
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
         """Which of them to change: "title", "source_url", "metadata" (all that was set) or "metadata.KEY". What is named and
-        not given is unset. At least one.
+        not given is unset. At least one, at most 256.
         """
 
     def __init__(

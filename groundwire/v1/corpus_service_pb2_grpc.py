@@ -144,7 +144,8 @@ class CorpusServiceServicer:
     """
 
     def CreateCollection(self, request, context):
-        """CreateCollection makes an empty collection.
+        """CreateCollection makes an empty collection. It, DeleteCollection, RebuildCollection and RestoreSnapshot exclude each
+        other on one collection: ABORTED / COLLECTION_BUSY.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -243,7 +244,8 @@ class CorpusServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RebuildCollection(self, request, context):
-        """RebuildCollection makes all derived data anew, with progress.
+        """RebuildCollection makes all derived data anew. A message comes at least every few seconds, be it the one before
+        again. A rebuild goes on when its caller leaves; a call for one that runs already follows it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -36,7 +36,9 @@ class CorpusServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> CorpusServiceAsyncStub: ...
     CreateCollection: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.CreateCollectionRequest, _corpus_service_pb2.CreateCollectionResponse]
-    """CreateCollection makes an empty collection."""
+    """CreateCollection makes an empty collection. It, DeleteCollection, RebuildCollection and RestoreSnapshot exclude each
+    other on one collection: ABORTED / COLLECTION_BUSY.
+    """
     ListCollections: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.ListCollectionsRequest, _corpus_service_pb2.ListCollectionsResponse]
     """ListCollections lists the collections by name."""
     GetCollection: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.GetCollectionRequest, _corpus_service_pb2.GetCollectionResponse]
@@ -66,7 +68,9 @@ class CorpusServiceStub:
     GetCorpusStats: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.GetCorpusStatsRequest, _corpus_service_pb2.GetCorpusStatsResponse]
     """GetCorpusStats counts what a collection holds."""
     RebuildCollection: _grpc.UnaryStreamMultiCallable[_corpus_service_pb2.RebuildCollectionRequest, _corpus_service_pb2.RebuildCollectionResponse]
-    """RebuildCollection makes all derived data anew, with progress."""
+    """RebuildCollection makes all derived data anew. A message comes at least every few seconds, be it the one before
+    again. A rebuild goes on when its caller leaves; a call for one that runs already follows it.
+    """
     PutSynonymTable: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.PutSynonymTableRequest, _corpus_service_pb2.PutSynonymTableResponse]
     """PutSynonymTable replaces a collection's synonym table."""
     GetSynonymTable: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.GetSynonymTableRequest, _corpus_service_pb2.GetSynonymTableResponse]
@@ -86,7 +90,9 @@ class CorpusServiceAsyncStub(CorpusServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateCollection: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.CreateCollectionRequest, _corpus_service_pb2.CreateCollectionResponse]  # type: ignore[assignment]
-    """CreateCollection makes an empty collection."""
+    """CreateCollection makes an empty collection. It, DeleteCollection, RebuildCollection and RestoreSnapshot exclude each
+    other on one collection: ABORTED / COLLECTION_BUSY.
+    """
     ListCollections: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.ListCollectionsRequest, _corpus_service_pb2.ListCollectionsResponse]  # type: ignore[assignment]
     """ListCollections lists the collections by name."""
     GetCollection: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.GetCollectionRequest, _corpus_service_pb2.GetCollectionResponse]  # type: ignore[assignment]
@@ -116,7 +122,9 @@ class CorpusServiceAsyncStub(CorpusServiceStub):
     GetCorpusStats: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.GetCorpusStatsRequest, _corpus_service_pb2.GetCorpusStatsResponse]  # type: ignore[assignment]
     """GetCorpusStats counts what a collection holds."""
     RebuildCollection: _aio.UnaryStreamMultiCallable[_corpus_service_pb2.RebuildCollectionRequest, _corpus_service_pb2.RebuildCollectionResponse]  # type: ignore[assignment]
-    """RebuildCollection makes all derived data anew, with progress."""
+    """RebuildCollection makes all derived data anew. A message comes at least every few seconds, be it the one before
+    again. A rebuild goes on when its caller leaves; a call for one that runs already follows it.
+    """
     PutSynonymTable: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.PutSynonymTableRequest, _corpus_service_pb2.PutSynonymTableResponse]  # type: ignore[assignment]
     """PutSynonymTable replaces a collection's synonym table."""
     GetSynonymTable: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.GetSynonymTableRequest, _corpus_service_pb2.GetSynonymTableResponse]  # type: ignore[assignment]
@@ -139,7 +147,9 @@ class CorpusServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _corpus_service_pb2.CreateCollectionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_corpus_service_pb2.CreateCollectionResponse, _abc.Awaitable[_corpus_service_pb2.CreateCollectionResponse]]:
-        """CreateCollection makes an empty collection."""
+        """CreateCollection makes an empty collection. It, DeleteCollection, RebuildCollection and RestoreSnapshot exclude each
+        other on one collection: ABORTED / COLLECTION_BUSY.
+        """
 
     @_abc_1.abstractmethod
     def ListCollections(
@@ -253,7 +263,9 @@ class CorpusServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _corpus_service_pb2.RebuildCollectionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_corpus_service_pb2.RebuildCollectionResponse], _abc.AsyncIterator[_corpus_service_pb2.RebuildCollectionResponse]]:
-        """RebuildCollection makes all derived data anew, with progress."""
+        """RebuildCollection makes all derived data anew. A message comes at least every few seconds, be it the one before
+        again. A rebuild goes on when its caller leaves; a call for one that runs already follows it.
+        """
 
     @_abc_1.abstractmethod
     def PutSynonymTable(

@@ -49,7 +49,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_QUEUE_UNAVAILABLE: _ErrorReason.ValueType  # 10
     """Redis or Valkey cannot be reached, so nothing can be generated; retrieval is not affected."""
     ERROR_REASON_NO_WORKER: _ErrorReason.ValueType  # 11
-    """No generation worker has shown a sign of life."""
+    """No generation worker has shown a sign of life, or the one that took the job reached none of its generators."""
     ERROR_REASON_REQUEST_ID_CONFLICT: _ErrorReason.ValueType  # 12
     """The request_id was used before with a different request."""
     ERROR_REASON_JOB_NOT_FOUND: _ErrorReason.ValueType  # 13
@@ -88,6 +88,14 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """This server follows snapshots of another one; writes go there."""
     ERROR_REASON_VECTORS_INCOMPLETE: _ErrorReason.ValueType  # 30
     """Vectors of the collection are still being computed; RetryInfo says when to try again."""
+    ERROR_REASON_MODE_NOT_SUPPORTED: _ErrorReason.ValueType  # 31
+    """The generator cannot work in the mode that was asked for, for example since it gives no probabilities of tokens;
+    ask for another mode.
+    """
+    ERROR_REASON_COLLECTION_BUSY: _ErrorReason.ValueType  # 32
+    """The collection is being created, removed, rebuilt or put back to a snapshot, which excludes this call; try again when
+    that has ended. Metadata has `collection` and `work`.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason says why a call or an item failed, for machines. A failed call carries the name, without the
@@ -118,7 +126,7 @@ ERROR_REASON_QUEUE_FULL: ErrorReason.ValueType  # 9
 ERROR_REASON_QUEUE_UNAVAILABLE: ErrorReason.ValueType  # 10
 """Redis or Valkey cannot be reached, so nothing can be generated; retrieval is not affected."""
 ERROR_REASON_NO_WORKER: ErrorReason.ValueType  # 11
-"""No generation worker has shown a sign of life."""
+"""No generation worker has shown a sign of life, or the one that took the job reached none of its generators."""
 ERROR_REASON_REQUEST_ID_CONFLICT: ErrorReason.ValueType  # 12
 """The request_id was used before with a different request."""
 ERROR_REASON_JOB_NOT_FOUND: ErrorReason.ValueType  # 13
@@ -157,6 +165,14 @@ ERROR_REASON_READ_ONLY: ErrorReason.ValueType  # 29
 """This server follows snapshots of another one; writes go there."""
 ERROR_REASON_VECTORS_INCOMPLETE: ErrorReason.ValueType  # 30
 """Vectors of the collection are still being computed; RetryInfo says when to try again."""
+ERROR_REASON_MODE_NOT_SUPPORTED: ErrorReason.ValueType  # 31
+"""The generator cannot work in the mode that was asked for, for example since it gives no probabilities of tokens;
+ask for another mode.
+"""
+ERROR_REASON_COLLECTION_BUSY: ErrorReason.ValueType  # 32
+"""The collection is being created, removed, rebuilt or put back to a snapshot, which excludes this call; try again when
+that has ended. Metadata has `collection` and `work`.
+"""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
 
 @_typing.final

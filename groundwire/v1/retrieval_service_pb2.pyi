@@ -68,8 +68,8 @@ class _AnswerSkippedReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_A
     ANSWER_SKIPPED_REASON_LOW_RELEVANCE: _AnswerSkippedReason.ValueType  # 2
     """What matched covers too little of what the question asks."""
     ANSWER_SKIPPED_REASON_NOT_IN_PASSAGES: _AnswerSkippedReason.ValueType  # 3
-    """The passages are near, and yet none of them holds a name or number of the question, or too many of its words. Only
-    of answers.
+    """The passages are near, and yet none of them holds a name or number of the question, what it wants to be counted, or
+    either of two words that stand together in it. Only of answers.
     """
 
 class AnswerSkippedReason(_AnswerSkippedReason, metaclass=_AnswerSkippedReasonEnumTypeWrapper):
@@ -82,8 +82,8 @@ ANSWER_SKIPPED_REASON_NO_PASSAGES: AnswerSkippedReason.ValueType  # 1
 ANSWER_SKIPPED_REASON_LOW_RELEVANCE: AnswerSkippedReason.ValueType  # 2
 """What matched covers too little of what the question asks."""
 ANSWER_SKIPPED_REASON_NOT_IN_PASSAGES: AnswerSkippedReason.ValueType  # 3
-"""The passages are near, and yet none of them holds a name or number of the question, or too many of its words. Only
-of answers.
+"""The passages are near, and yet none of them holds a name or number of the question, what it wants to be counted, or
+either of two words that stand together in it. Only of answers.
 """
 Global___AnswerSkippedReason: _TypeAlias = AnswerSkippedReason  # noqa: Y015
 
@@ -114,7 +114,8 @@ Global___BatchOrder: _TypeAlias = BatchOrder  # noqa: Y015
 @_typing.final
 class FusionOverrides(_message.Message):
     """FusionOverrides changes constants of ranking; unset fields keep those of the collection, as TuneFusion set them, and
-    else those of the profile. A signal that holds by share s, 0 to 1, multiplies a passage's score by 1 + weight * s.
+    else those of the profile. Proximity and path, where they hold by share s, 0 to 1, multiply a passage's score by
+    1 + weight * s.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -129,7 +130,7 @@ class FusionOverrides(_message.Message):
     PATH_WEIGHT_FIELD_NUMBER: _builtins.int
     DEFINITION_WEIGHT_FIELD_NUMBER: _builtins.int
     lexical_weight: _builtins.float
-    """Weight of the BM25 list, 0 to 100. Default 2; 1 for EXPLORE and for a question that quotes no identifier."""
+    """Weight of the BM25 list, 0 to 100. Default 1; 2 for SYMBOL."""
     dense_weight: _builtins.float
     """Weight of the dense list, 0 to 100. Default 1; 1.5 for EXPLORE, 0.5 for SYMBOL. Not both weights may be 0."""
     rank_constant: _builtins.int
@@ -143,11 +144,15 @@ class FusionOverrides(_message.Message):
     collection's synonym table has something to add to the query.
     """
     margin_weight: _builtins.float
-    """Weight of the signal that a passage's BM25 score is near the highest, 0 to 100. Default 0.5; 0 for EXPLORE."""
+    """How far the lists' scores, each as a share of its list's highest, decide among the passages that lead by rank: 0
+    not at all, 1 alone; up to 100 is allowed, and above 1 is 1. Default 1; 0 for SYMBOL.
+    """
     proximity_weight: _builtins.float
-    """Weight of the signal that words of the query stand near to each other, 0 to 100. Default 0.5; 0 for EXPLORE."""
+    """Weight of the signal that words of the query stand near to each other, 0 to 100. Default 0.5; 0.25 for a
+    question that quotes no identifier, 0 for EXPLORE.
+    """
     path_weight: _builtins.float
-    """Weight of the signal that the path holds words of the query, 0 to 100. Default 0.3; 0 for EXPLORE."""
+    """Weight of the signal that the path holds words of the query, 0 to 100. Default 0.2."""
     definition_weight: _builtins.float
     """Weight of the list of passages that define the name which is the query, 0 to 100. Default 0; 6 for SYMBOL."""
     def __init__(
@@ -310,7 +315,9 @@ class RetrieveResponse(_message.Message):
     dense_coverage: _builtins.float
     """Embeddable chunks that had their vectors, divided by all embeddable chunks, 0 to 1; below 1 only lexical was used."""
     answerability: _builtins.float
-    """How likely the corpus is to hold an answer, 0 to 1, from idf coverage of the query and best cosine."""
+    """How likely the corpus is to hold an answer, 0 to 1: from what the best passages hold of the words that tell what
+    the query is about, the best cosine, and what of the query no passage or nothing at all holds.
+    """
     answer_skipped_reason: Global___AnswerSkippedReason.ValueType
     """Set when answerability is below the threshold; an answer would be skipped."""
     profile_used: Global___RetrievalProfile.ValueType

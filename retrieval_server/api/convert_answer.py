@@ -8,8 +8,9 @@ from dataclasses import replace
 from groundwire.v1 import answer_pb2, answer_service_pb2, error_pb2
 from retrieval_server.api.convert import retrieve_query, skipped_reason_to_pb
 from retrieval_server.api.convert_packing import history_from_pb, packing_options
+from retrieval_server.api.convert_sampling import sampling_options
 from retrieval_server.api.status import item_status
-from retrieval_server.errors import FieldError, InvalidRequest, NotServed
+from retrieval_server.errors import FieldError, InvalidRequest
 from retrieval_server.generation.answer_model import (
     DEFAULT_MIN_SUPPORTED,
     AnswerMode,
@@ -27,8 +28,10 @@ from retrieval_server.generation.answer_model import (
     Result,
     Retrieved,
 )
+from retrieval_server.generation.answer_modes import MODE_FROM_PB, PROMPT_A_PASSAGE, mode_to_pb
 from retrieval_server.generation.conversation import standalone_question
 from retrieval_server.generation.job_messages import dropped_to_pb, packed_to_pb
+from retrieval_server.generation.rewriting import rewritten_question
 from retrieval_server.passage_message import passage_to_pb
 from retrieval_server.settings import ServerSettings
 
@@ -39,15 +42,6 @@ _DEFAULT_COMPLETION_TOKENS = 256
 _MAX_COMPLETION_TOKENS = 2048
 _MIN_PROMPT_TOKENS = 256
 
-_MODES = {
-    answer_pb2.ANSWER_MODE_UNSPECIFIED: AnswerMode.STUFF,
-    answer_pb2.ANSWER_MODE_STUFF: AnswerMode.STUFF,
-    answer_pb2.ANSWER_MODE_EXTRACTIVE: AnswerMode.EXTRACTIVE,
-}
-_LATER_MODES = {
-    answer_pb2.ANSWER_MODE_RAG_SEQUENCE: "answer mode RAG_SEQUENCE",
-    answer_pb2.ANSWER_MODE_RAG_TOKEN: "answer mode RAG_TOKEN",
-}
 _FALLBACKS = {
     answer_pb2.ANSWER_FALLBACK_UNSPECIFIED: Fallback.EXTRACTIVE,
     answer_pb2.ANSWER_FALLBACK_EXTRACTIVE: Fallback.EXTRACTIVE,
@@ -61,10 +55,6 @@ _DISCONNECT_POLICIES = {
 _PRIORITIES = {
     answer_pb2.ANSWER_PRIORITY_INTERACTIVE: Priority.INTERACTIVE,
     answer_pb2.ANSWER_PRIORITY_BATCH: Priority.BATCH,
-}
-_MODES_OUT = {
-    AnswerMode.STUFF: answer_pb2.ANSWER_MODE_STUFF,
-    AnswerMode.EXTRACTIVE: answer_pb2.ANSWER_MODE_EXTRACTIVE,
 }
 _STATES_OUT = {
     AnswerState.ANSWERED: answer_pb2.ANSWER_STATE_ANSWERED,
@@ -86,7 +76,7 @@ def question_from_pb(
     caller: str = "",
     default_priority: Priority = Priority.INTERACTIVE,
 ) -> Question:
-    """Check a request to answer; raises InvalidRequest with every wrong option, or NotServed.
+    """Check a request to answer; raises InvalidRequest with every wrong option.
 
     `call_remaining_s` is what is left of the call's deadline, the job's time limit unless the request sets one.
     """
@@ -96,8 +86,9 @@ def question_from_pb(
     options = _options(request.options, settings, call_remaining_s, f"{field_prefix}options.", default_priority)
     retrieve = retrieve_query(request.retrieve, settings, f"{field_prefix}retrieve.")
     turns = history_from_pb(request.history, settings, f"{field_prefix}history")
+    asked = rewritten_question(retrieve.query) if request.options.rewrite_question else retrieve.query
     return Question(
-        retrieve=replace(retrieve, query=standalone_question(retrieve.query, turns)) if turns else retrieve,
+        retrieve=replace(retrieve, query=standalone_question(asked, turns)),
         options=options,
         request_id=request_id or uuid.uuid4().hex,
         request_hash=_request_hash(request),
@@ -177,12 +168,22 @@ def _citation_to_pb(citation: Citation) -> answer_pb2.Citation:
 def _generator_to_pb(generator: Generator) -> answer_pb2.GeneratorInfo:
     return answer_pb2.GeneratorInfo(
         model=generator.model,
-        mode=_MODES_OUT[generator.mode],
+        mode=mode_to_pb(generator.mode),
         fallback_reason=generator.fallback_reason or error_pb2.ERROR_REASON_UNSPECIFIED,
         prompt_tokens=generator.prompt_tokens,
         completion_tokens=generator.completion_tokens,
         dropped_passage_indexes=generator.dropped_passage_indexes,
         from_cache=generator.from_cache,
+        backend=generator.backend,
+        passage_weights=(
+            answer_pb2.PassageWeight(
+                packed_index=one.packed_index,
+                prior=one.prior,
+                posterior=one.posterior,
+                wrote_answer=one.wrote_answer,
+            )
+            for one in generator.passage_weights
+        ),
     )
 
 
@@ -193,11 +194,10 @@ def _options(
     prefix: str,
     default_priority: Priority,
 ) -> AnswerOptions:
-    if options.mode in _LATER_MODES:
-        raise NotServed(_LATER_MODES[options.mode])
     wrong: list[FieldError] = []
-    if options.closed_book and options.mode == answer_pb2.ANSWER_MODE_EXTRACTIVE:
-        wrong.append(FieldError(f"{prefix}closed_book", "cannot be had with mode EXTRACTIVE, which reads the corpus"))
+    if options.closed_book and MODE_FROM_PB.get(options.mode) in {AnswerMode.EXTRACTIVE, *PROMPT_A_PASSAGE}:
+        description = f"cannot be had with mode {MODE_FROM_PB[options.mode].name}, which reads the corpus"
+        wrong.append(FieldError(f"{prefix}closed_book", description))
     min_supported = DEFAULT_MIN_SUPPORTED
     if options.HasField("min_supported_share"):
         min_supported = options.min_supported_share
@@ -206,7 +206,7 @@ def _options(
     wrong.extend(
         FieldError(prefix + name, f"{value} is not a value of {enum.DESCRIPTOR.name}")
         for name, value, enum, known in (
-            ("mode", options.mode, answer_pb2.AnswerMode, _MODES),
+            ("mode", options.mode, answer_pb2.AnswerMode, MODE_FROM_PB),
             ("fallback", options.fallback, answer_pb2.AnswerFallback, _FALLBACKS),
             ("on_disconnect", options.on_disconnect, answer_pb2.DisconnectPolicy, _DISCONNECT_POLICIES),
             ("priority", options.priority, answer_pb2.AnswerPriority, {*_PRIORITIES, 0}),
@@ -241,10 +241,11 @@ def _options(
             description = f"must be above 0 and at most {settings.max_answer_timeout_s:g} s, not {timeout_s:g} s"
             wrong.append(FieldError(f"{prefix}timeout", description))
     packing = packing_options(options.packing, settings, f"{prefix}packing.", wrong)
+    sampling = sampling_options(options, prefix, wrong)
     if wrong:
         raise InvalidRequest(*wrong)
     return AnswerOptions(
-        mode=_MODES[options.mode],
+        mode=MODE_FROM_PB[options.mode],
         fallback=_FALLBACKS[options.fallback],
         on_disconnect=_DISCONNECT_POLICIES[options.on_disconnect],
         max_completion_tokens=completion_tokens,
@@ -257,6 +258,7 @@ def _options(
         copy_bonus=settings.copy_bonus,
         priority=_PRIORITIES.get(options.priority, default_priority),
         generate_anew=options.generate_anew,
+        sampling=sampling,
     )
 
 

@@ -53,9 +53,11 @@ def asked_by(job: job_pb2.GenerationJob) -> Asked:
             for name in ("score", "list_scores", "priors"):
                 passage.ClearField(name)  # type: ignore[arg-type]
     digest = _sha256(copied)
-    passages = sorted(copied.passages, key=lambda passage: (passage.path, passage.start_char, passage.end_char))
-    copied.ClearField("passages")
-    copied.passages.extend(passages)
+    if job.mode == answer_pb2.ANSWER_MODE_STUFF:
+        # In the other modes an answer says what each passage counted, by their order.
+        passages = sorted(copied.passages, key=lambda passage: (passage.path, passage.start_char, passage.end_char))
+        copied.ClearField("passages")
+        copied.passages.extend(passages)
     copied.question = ""
     return Asked(job.question, digest, _sha256(copied))
 
@@ -79,10 +81,13 @@ class AnswerCache:
                 return answer
         return None
 
-    async def keep(self, asked: Asked, text: str, generator: answer_pb2.GeneratorInfo) -> None:
-        """Keep the answer to a job."""
+    async def keep(self, asked: Asked, ended: job_pb2.JobEnded) -> None:
+        """Keep the answer that a job ended with."""
+        generator = ended.generator
         key = self._key("answer", generator.model, asked.digest)
-        answer = job_pb2.CachedAnswer(text=text, generator=generator)
+        answer = job_pb2.CachedAnswer(
+            text=ended.text, generator=generator, ignores_answer_start=ended.ignores_answer_start
+        )
         await self._redis.set(key, answer.SerializeToString(), px=self._ttl_ms)
         if self._near is None:
             return

@@ -10,8 +10,9 @@ from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import answer_pb2, error_pb2
 from retrieval_server.errors import GroundwireError, InternalFault, NotFound, Overloaded
 from retrieval_server.generation.answer_model import AnswerState, Event, Fallback, Result
+from retrieval_server.generation.failures import failure_of
 from retrieval_server.generation.job_messages import fallback_from_message
-from retrieval_server.generation.transcript import Transcript, failure_of
+from retrieval_server.generation.transcript import Transcript
 from retrieval_server.generation.waiters import Waiters
 
 _WORKER_CHECK_S = 1.0

@@ -5,6 +5,7 @@ from enum import Enum
 
 from retrieval_server.errors import GroundwireError, Reason
 from retrieval_server.generation.packing import Packing, PackingOptions
+from retrieval_server.generation.sampling import Sampling
 from retrieval_server.model import Passage, RetrieveQuery, SkippedReason
 
 DEFAULT_MIN_SUPPORTED = 0.5
@@ -16,6 +17,8 @@ class AnswerMode(Enum):
 
     STUFF = "stuff"
     EXTRACTIVE = "extractive"
+    RAG_SEQUENCE = "rag_sequence"
+    RAG_TOKEN = "rag_token"  # noqa: S105 - a mode of decoding
 
 
 class Fallback(Enum):
@@ -66,6 +69,7 @@ class AnswerOptions:
     copy_bonus: float = 0.0
     priority: Priority = Priority.INTERACTIVE
     generate_anew: bool = False
+    sampling: Sampling = field(default_factory=Sampling)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,16 @@ class SentenceSupport:
 
 
 @dataclass(frozen=True, slots=True)
+class PassageWeight:
+    """Probability that a packed passage is the one to answer from, before and after the answer is known."""
+
+    packed_index: int
+    prior: float
+    posterior: float
+    wrote_answer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Generator:
     """What made an answer; `fallback_reason` says why it is not what was asked for."""
 
@@ -121,6 +135,8 @@ class Generator:
     completion_tokens: int = 0
     dropped_passage_indexes: tuple[int, ...] = ()
     from_cache: bool = False
+    passage_weights: tuple[PassageWeight, ...] = ()
+    backend: str = ""
 
 
 @dataclass(frozen=True, slots=True)

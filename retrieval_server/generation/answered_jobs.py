@@ -20,6 +20,7 @@ from retrieval_server.generation.queue_calls import answered
 log = structlog.get_logger()
 
 _MAX_ASKED_COUNT = 4096
+_REMEMBER_TIMEOUT_S = 0.25
 
 
 class AnsweredJobs:
@@ -75,6 +76,8 @@ class AnsweredJobs:
         if asked is None or ended.generator.from_cache:
             return
         try:
-            await self._cache.keep(asked, ended.text, ended.generator)
-        except RedisError as error:
+            # Whoever waits for the answer waits for this as well.
+            async with asyncio.timeout(_REMEMBER_TIMEOUT_S):
+                await self._cache.keep(asked, ended)
+        except (RedisError, TimeoutError) as error:
             log.debug("answer not kept", job_id=job_id, error=str(error))

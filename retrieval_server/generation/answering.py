@@ -26,13 +26,14 @@ from retrieval_server.generation.answer_model import (
     Result,
     Retrieved,
 )
+from retrieval_server.generation.answer_modes import PROMPT_A_PASSAGE
 from retrieval_server.generation.direct_answers import extractive_events, skipped_events
 from retrieval_server.generation.job_messages import add_plan, job_message, retrieved_message
 from retrieval_server.generation.job_plan import plan_job
 from retrieval_server.generation.kept_answers import KeptAnswers
 from retrieval_server.generation.packing import Packing, without
-from retrieval_server.generation.prompt_packing import PackedPrompt, pack_prompt
-from retrieval_server.generation.reading import missing_names
+from retrieval_server.generation.prompt_packing import PackedPrompt, pack_passage_prompts, pack_prompt
+from retrieval_server.generation.reading import missing_words
 from retrieval_server.model import RetrieveQuery, RetrieveResult, SkippedReason
 from retrieval_server.passage_message import passage_to_pb
 from retrieval_server.settings import ServerSettings
@@ -130,13 +131,13 @@ class Answering:
         """Return the prompt that the question would be answered with; nothing is generated."""
         found = await self._found(question)
         plan = await asyncio.to_thread(plan_job, question, found.passages)
-        prompt = pack_prompt(
-            question.retrieve.query,
-            [passage_to_pb(one.passage) for one in plan.packing.packed],
-            question.options.max_prompt_tokens,
-            answer_start=plan.answer_start,
-            closed_book=question.options.closed_book,
-        )
+        query, most_tokens = question.retrieve.query, question.options.max_prompt_tokens
+        passages = [passage_to_pb(one.passage) for one in plan.packing.packed]
+        if question.options.mode in PROMPT_A_PASSAGE:
+            prompt = pack_passage_prompts(query, passages, most_tokens, answer_start=plan.answer_start)
+        else:
+            closed_book = question.options.closed_book
+            prompt = pack_prompt(query, passages, most_tokens, answer_start=plan.answer_start, closed_book=closed_book)
         return RenderedPrompt(prompt, without(plan.packing, prompt.dropped_passage_indexes))
 
     async def _found(self, question: Question) -> RetrieveResult:
@@ -178,13 +179,13 @@ class Answering:
         elif question.options.answer_anyway:
             skipped_reason = None
         elif skipped_reason is None:
-            missing = await asyncio.to_thread(missing_names, query, retrieved.passages)
+            missing = await asyncio.to_thread(missing_words, query, retrieved.passages)
             skipped_reason = SkippedReason.NOT_IN_PASSAGES if missing else None
         if skipped_reason is not None:
             events = skipped_events(query, retrieved, skipped_reason, missing)
         else:
             reason = None
-            if question.options.mode is AnswerMode.STUFF:
+            if question.options.mode is not AnswerMode.EXTRACTIVE:
                 reason = await self._enqueue_or_reason(question, retrieved, known)
                 if reason is None:
                     return None

@@ -66,10 +66,10 @@ def _completed(question: str, before: str, answer: str) -> str:
     if not subject:
         return question
     if possessive := _POSSESSIVE.search(rest):
-        if rest.rstrip(" ?.").endswith(rest[possessive.end() :].strip(" ?.")) and " " not in rest[
-            possessive.end() :
-        ].strip(" ?."):
-            return _capital(f"{rest[: possessive.start()]}the{rest[possessive.end() :].rstrip(' ?.')} of {subject}?")
+        noun = rest[possessive.end() :].strip(" ?.")
+        if noun and " " not in noun:
+            asking = rest[: possessive.start()] or ("what are " if noun.endswith("s") else "what is ")
+            return _capital(f"{asking}the {noun} of {subject}?")
         return _capital(_POSSESSIVE.sub(f"{subject}'s", rest, count=1))
     if _PRONOUN.search(rest):
         return _capital(_PRONOUN.sub(subject, rest, count=1))

@@ -8,6 +8,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import answer_pb2
 from retrieval_server.generation.answer_model import Fallback, Priority, Question, Retrieved
+from retrieval_server.generation.answer_modes import mode_to_pb
 from retrieval_server.generation.job_plan import JobPlan
 from retrieval_server.generation.packing import DroppedPassage, DropReason, PackedPassage, Packing, span_of
 from retrieval_server.model import Passage
@@ -42,7 +43,7 @@ def job_message(question: Question, job_id: str, plan: JobPlan) -> job_pb2.Gener
         job_id=job_id,
         question=question.retrieve.query,
         passages=(passage_to_pb(one.passage) for one in plan.packing.packed),
-        mode=answer_pb2.ANSWER_MODE_STUFF,
+        mode=mode_to_pb(question.options.mode),
         max_completion_tokens=question.options.max_completion_tokens,
         max_prompt_tokens=question.options.max_prompt_tokens,
         deadline=deadline,
@@ -52,7 +53,10 @@ def job_message(question: Question, job_id: str, plan: JobPlan) -> job_pb2.Gener
         answer_start=plan.answer_start,
         closed_book=question.options.closed_book,
         copy_bonus=question.options.copy_bonus,
-        stops=_PARAGRAPH_END if question.options.copy_bonus > 0 else (),
+        stops=(*question.options.sampling.stops, *(_PARAGRAPH_END if question.options.copy_bonus > 0 else ())),
+        temperature=question.options.sampling.temperature,
+        top_p=question.options.sampling.top_p,
+        seed=question.options.sampling.seed,
     )
 
 
@@ -98,6 +102,7 @@ def retrieved_message(question: Question, retrieved: Retrieved) -> job_pb2.JobRe
         index_generation=retrieved.index_generation,
         fallback=_FALLBACKS[question.options.fallback],
         question=question.retrieve.query,
+        mode=mode_to_pb(question.options.mode),
         closed_book=question.options.closed_book,
         min_supported_share=question.options.min_supported,
         first_statement_only=question.options.copy_bonus > 0 and not question.options.closed_book,
@@ -123,8 +128,14 @@ def answered_events(
         model=answer.generator.model,
         prompt_tokens=answer.generator.prompt_tokens,
         dropped_passage_indexes=answer.generator.dropped_passage_indexes,
+        backend=answer.generator.backend,
+        ignores_answer_start=answer.ignores_answer_start,
     )
-    ended = job_pb2.JobEnded(outcome=job_pb2.JOB_OUTCOME_FINISHED, generator=answer.generator)
+    ended = job_pb2.JobEnded(
+        outcome=job_pb2.JOB_OUTCOME_FINISHED,
+        generator=answer.generator,
+        ignores_answer_start=answer.ignores_answer_start,
+    )
     return (
         job_pb2.JobEvent(retrieved=retrieved),
         job_pb2.JobEvent(attempt=1, started=started),

@@ -2,13 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 
 from groundwire.prompt import Segment, prompt_segments
+from groundwire.token_estimate import estimate_tokens
 from groundwire.v1 import passage_pb2
-
-# Byte-level vocabularies take 3 to 4 characters of English or code a token; other scripts up to a token a byte.
-_ASCII_CHARS_PER_TOKEN = 2.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +15,6 @@ class PackedPrompt:
     segments: tuple[Segment, ...]
     estimated_tokens: int
     dropped_passage_indexes: tuple[int, ...]
-
-
-def estimate_tokens(text: str) -> int:
-    """Return an estimate of the tokens of `text` that is rather too high than too low."""
-    byte_count = len(text.encode("utf-8", "surrogatepass"))
-    ascii_count = byte_count if text.isascii() else sum(character < "\x80" for character in text)
-    return ceil(ascii_count / _ASCII_CHARS_PER_TOKEN) + byte_count - ascii_count
 
 
 def pack_prompt(
@@ -48,3 +38,19 @@ def pack_prompt(
         kept_count += 1
     packed = (*segments[: 1 + kept_count], *segments[1 + len(passages) :])
     return PackedPrompt(packed, token_count, tuple(range(kept_count, len(passages))))
+
+
+def pack_passage_prompts(
+    question: str, passages: Sequence[passage_pb2.Passage], max_prompt_tokens: int, *, answer_start: str = ""
+) -> PackedPrompt:
+    """Pack each of `passages` into a prompt of its own, in order, as many as the budget is sure to hold together."""
+    segments: list[Segment] = []
+    token_count = kept_count = 0
+    for passage in passages:
+        prompt = pack_prompt(question, [passage], max_prompt_tokens - token_count, answer_start=answer_start)
+        if prompt.dropped_passage_indexes:
+            break
+        segments += prompt.segments
+        token_count += prompt.estimated_tokens
+        kept_count += 1
+    return PackedPrompt(tuple(segments), token_count, tuple(range(kept_count, len(passages))))

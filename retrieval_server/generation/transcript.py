@@ -3,26 +3,29 @@
 The outcome depends on the job's events alone, sequence numbers included: whoever attaches, whenever, sees the same.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import error_pb2
-from retrieval_server.errors import Cancelled, Expired, GroundwireError, InternalFault, Reason, Unavailable
+from retrieval_server.errors import Expired, FailedPrecondition, InternalFault, Reason
 from retrieval_server.generation.answer_model import (
-    AnswerMode,
     AnswerState,
     Delta,
     Event,
     Fallback,
     Generator,
+    PassageWeight,
     Restarted,
     Result,
     Retrieved,
     SentenceSupport,
 )
+from retrieval_server.generation.answer_modes import mode_from_pb
+from retrieval_server.generation.backing_order import backing_order
 from retrieval_server.generation.citations import CheckedAnswer, check_answer
 from retrieval_server.generation.direct_answers import extractive_contents
+from retrieval_server.generation.failures import failure_of
 from retrieval_server.generation.job_messages import (
     fallback_from_message,
     plan_from_message,
@@ -32,19 +35,10 @@ from retrieval_server.generation.packing import without
 from retrieval_server.generation.values import read_values
 
 _CLOSING = ".,;:!?)]}"
-_RETRYABLE_REASONS = frozenset(
-    (
-        error_pb2.ERROR_REASON_JOB_LOST,
-        error_pb2.ERROR_REASON_NO_WORKER,
-        error_pb2.ERROR_REASON_QUEUE_UNAVAILABLE,
-        error_pb2.ERROR_REASON_SHUTTING_DOWN,
-    )
-)
-
-
 # Of an answer that the extractive one takes the place of; any other is told as a failed generation.
 _RESTART_REASONS = frozenset((error_pb2.ERROR_REASON_NO_WORKER, error_pb2.ERROR_REASON_DEADLINE_EXCEEDED))
-
+# After these the fallback stands in, and not the next try.
+_FINAL_ERRORS = (Expired, FailedPrecondition, InternalFault)
 _STATES = {
     job_pb2.JOB_OUTCOME_CANCELLED: AnswerState.CANCELLED,
     job_pb2.JOB_OUTCOME_EXPIRED: AnswerState.EXPIRED,
@@ -63,9 +57,11 @@ class Transcript:
         self._first_statement_only = retrieved.first_statement_only
         self._plan = plan_from_message(retrieved, self._retrieved.passages)
         self._attempt_count = 0
-        self._generator = Generator("", AnswerMode.STUFF)
+        self._mode = mode_from_pb(retrieved.mode)
+        self._generator = Generator("", self._mode)
         self._left_out: tuple[int, ...] = ()
         self._has_continued = False
+        self._answer_start = self._plan.answer_start
         self._last_sequence = 0
         self._told = ""
 
@@ -101,18 +97,22 @@ class Transcript:
         return Event(self._last_sequence, content)
 
     def _started(self, event: job_pb2.JobEvent) -> Iterator[Delta | Restarted]:
-        self._generator = Generator(event.started.model, AnswerMode.STUFF, prompt_tokens=event.started.prompt_tokens)
+        started = event.started
+        self._generator = Generator(
+            started.model, self._mode, prompt_tokens=started.prompt_tokens, backend=started.backend
+        )
+        self._answer_start = "" if started.ignores_answer_start else self._plan.answer_start
         self._left_out = tuple(sorted(event.started.dropped_passage_indexes))
         self._has_continued = False
         if event.attempt > max(self._attempt_count, 1):
-            yield Restarted(event.attempt, error_pb2.ERROR_REASON_NO_WORKER)
+            yield Restarted(event.attempt, started.restart_reason or error_pb2.ERROR_REASON_NO_WORKER)
         self._attempt_count = max(self._attempt_count, event.attempt)
-        if self._plan.answer_start:
-            yield Delta(self._plan.answer_start)
+        if self._answer_start:
+            yield Delta(self._answer_start)
 
     def _joint(self, continuation: str) -> str:
         """Return what stands between the answer's start and what the model goes on with."""
-        is_apart = not self._plan.answer_start or continuation[0].isspace() or continuation[0] in _CLOSING
+        is_apart = not self._answer_start or continuation[0].isspace() or continuation[0] in _CLOSING
         return "" if is_apart else " "
 
     def _ended(self, ended: job_pb2.JobEnded) -> Iterator[Delta | Restarted | Result]:
@@ -145,16 +145,19 @@ class Transcript:
         )
         if ended.outcome != job_pb2.JOB_OUTCOME_FINISHED:
             error = failure_of(ended)
-            is_final = isinstance(error, InternalFault | Expired) or error.reason == error_pb2.ERROR_REASON_NO_WORKER
+            is_final = (
+                isinstance(error, FailedPrecondition | InternalFault | Expired)
+                or error.reason == error_pb2.ERROR_REASON_NO_WORKER
+            )
             state = _STATES.get(ended.outcome, AnswerState.FAILED)
             return replace(result, state=state, error=error), error.reason if is_final else None
         if not ended.text.strip():
             error = InternalFault(error_pb2.ERROR_REASON_GENERATION_FAILED, "the generator returned no text")
             return replace(result, error=error), error.reason
-        text = self._plan.answer_start + self._joint(ended.text) + ended.text
+        text = self._answer_start + self._joint(ended.text) + ended.text
         if self._first_statement_only:
             text = first_statement(text)
-        checked = self._check(text)
+        checked = self._check(text, generator.passage_weights)
         answered = replace(
             result,
             state=AnswerState.ANSWERED,
@@ -164,20 +167,21 @@ class Transcript:
         )
         return answered, None if checked.acceptable else error_pb2.ERROR_REASON_GENERATION_FAILED
 
-    def _check(self, text: str) -> CheckedAnswer:
+    def _check(self, text: str, weights: Sequence[PassageWeight]) -> CheckedAnswer:
         packed = self._plan.packing.packed
-        passages = [one.passage for one in packed]
+        order, left_out = backing_order(len(packed), self._left_out, weights)
+        passages = [packed[index].passage for index in order]
         checked = check_answer(
             text,
             passages,
-            self._left_out,
+            left_out,
             question=self._question,
             stated=read_values(self._question, passages),
             min_supported=self._min_supported,
         )
         # What the caller knows are the passages that were retrieved.
         citations = tuple(
-            replace(one, passage_index=packed[one.passage_index].passage_indexes[0]) for one in checked.citations
+            replace(one, passage_index=packed[order[one.passage_index]].passage_indexes[0]) for one in checked.citations
         )
         return replace(checked, citations=citations)
 
@@ -188,10 +192,15 @@ class Transcript:
         self._left_out = tuple(sorted({*self._left_out, *told.dropped_passage_indexes}))
         return Generator(
             told.model or self._generator.model,
-            AnswerMode.STUFF,
+            mode_from_pb(told.mode),
             prompt_tokens=told.prompt_tokens or self._generator.prompt_tokens,
             completion_tokens=told.completion_tokens,
             from_cache=told.from_cache,
+            passage_weights=tuple(
+                PassageWeight(one.packed_index, one.prior, one.posterior, one.wrote_answer)
+                for one in told.passage_weights
+            ),
+            backend=told.backend or self._generator.backend,
         )
 
 
@@ -223,24 +232,3 @@ def _supported_part(result: Result) -> Result:
         sentences.append(replace(sentence, start_char=start, end_char=len(text)))
         before = sentence
     return replace(result, text=text, sentences=tuple(sentences))
-
-
-def failure_of(ended: job_pb2.JobEnded) -> GroundwireError:
-    """Return the error that a caller is told when a job ended without an answer."""
-    if ended.outcome == job_pb2.JOB_OUTCOME_CANCELLED:
-        return Cancelled(error_pb2.ERROR_REASON_JOB_CANCELLED, ended.message or "the answer was cancelled")
-    if ended.outcome == job_pb2.JOB_OUTCOME_EXPIRED:
-        return Expired(
-            error_pb2.ERROR_REASON_DEADLINE_EXCEEDED,
-            ended.message or "the deadline passed before the answer was complete",
-        )
-    if ended.outcome == job_pb2.JOB_OUTCOME_DEAD_LETTER:
-        return InternalFault(
-            error_pb2.ERROR_REASON_JOB_DEAD_LETTERED,
-            ended.message or "the answer was attempted as often as allowed and never finished",
-        )
-    if ended.reason in _RETRYABLE_REASONS:
-        return Unavailable(ended.reason, ended.message or "the answer's job was lost; ask again")
-    return InternalFault(
-        ended.reason or error_pb2.ERROR_REASON_GENERATION_FAILED, ended.message or "the generator failed"
-    )

@@ -28,15 +28,16 @@ class Cluster:
         *,
         timeout_s: int = 60,
         fallback: answer_pb2.AnswerFallback.ValueType = answer_pb2.ANSWER_FALLBACK_NONE,
+        mode: answer_pb2.AnswerMode.ValueType = answer_pb2.ANSWER_MODE_STUFF,
+        query: str = "Write down every step of the storm procedure and of the night watch in full sentences.",
     ) -> Iterator[answer_service_pb2.AnswerEvent]:
         """Stream an answer as the model writes it: unless told, no fallback that would replace it, no abstention."""
-        options = answer_service_pb2.AnswerOptions(fallback=fallback, answer_anyway=True, max_completion_tokens=400)
+        options = answer_service_pb2.AnswerOptions(
+            mode=mode, fallback=fallback, answer_anyway=True, max_completion_tokens=400
+        )
         options.timeout.FromSeconds(timeout_s)
         request = answer_service_pb2.StreamAnswerRequest(
-            retrieve=retrieval_service_pb2.RetrieveRequest(
-                query="Write down every step of the storm procedure and of the night watch in full sentences.",
-                k=6,
-            ),
+            retrieve=retrieval_service_pb2.RetrieveRequest(query=query, k=6),
             options=options,
             request_id=request_id,
         )

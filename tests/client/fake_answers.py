@@ -66,6 +66,7 @@ class Answers(answer_service_pb2_grpc.AnswerServiceServicer):
     def StreamAnswer(self, request, context):
         self.state.check_up(context)
         context.add_callback(self.state.answer_stream_ended.set)
+        self.state.streamed.append(request)
         self.state.request_ids.append(request.request_id)
         for number, event in enumerate(self.state.events, 1):
             if self.state.break_answer_after is not None and number > self.state.break_answer_after:

@@ -97,6 +97,7 @@ class FakeState:
     break_answer_after: int | None = None
     attached_after: list[int] = field(default_factory=list)
     request_ids: list[str] = field(default_factory=list)
+    streamed: list[answer_service_pb2.StreamAnswerRequest] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     call_metadata: list[dict[str, str]] = field(default_factory=list)
     ask_for: list[str] = field(default_factory=list)

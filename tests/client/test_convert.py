@@ -230,6 +230,11 @@ def test_every_served_answer_option_can_be_asked_for():
         timeout_s=1.5,
         priority=AnswerPriority.BATCH,
         generate_anew=True,
+        rewrite_question=True,
+        temperature=0.7,
+        top_p=0.9,
+        seed=3,
+        stops=("x",),
     )
     made = _requests.answer_options(options, timeout_s=9)
     assert {field.name for field, _ in made.ListFields()} == set(made.DESCRIPTOR.fields_by_name)

@@ -101,9 +101,26 @@ def test_a_dry_run_sends_no_content(library, server, tree):
     assert server.state.received == {}
 
 
-def test_a_file_that_changes_or_vanishes_between_offer_and_sending(library, server, tree, monkeypatch):
-    from client import _upload
+def test_what_was_offered_is_what_is_sent_whatever_becomes_of_the_file(library, server, tree, monkeypatch):
+    from client import _index, _walk
 
+    looked = _walk.scan
+
+    def then_changed(*arguments, **keywords):
+        found = looked(*arguments, **keywords)
+        (tree / "a.py").write_text("a = 3\n")
+        (tree / "b.md").unlink()
+        return found
+
+    monkeypatch.setattr(_index, "scan", then_changed)
+    library.index("data/raw")
+    assert server.state.received == {"a.py": b"a = 1\n", "b.md": b"# B\n"}
+
+
+def test_a_file_that_changes_or_vanishes_between_offer_and_sending(library, server, tree, monkeypatch):
+    from client import _upload, _walk
+
+    monkeypatch.setattr(_walk, "_MAX_KEPT_BYTES", 0)
     read = _upload.read_regular_file
 
     def read_later(path: str) -> bytes:
@@ -158,7 +175,9 @@ def test_a_callback_that_fails_ends_the_run_with_its_error(library, tree):
 
 
 def test_a_sender_that_fails_ends_the_run_with_its_error(library, tree, monkeypatch):
-    from client import _upload
+    from client import _upload, _walk
+
+    monkeypatch.setattr(_walk, "_MAX_KEPT_BYTES", 0)
 
     def fail(_path: str) -> bytes:
         raise ZeroDivisionError

@@ -1,8 +1,8 @@
 """A generator that does what the question says, so that tests need no model and know every word.
 
 Questions are words: `say N` yields "w1 w2 …" to N, `slowly S` waits S seconds before each, `prefill S` waits before
-the first, `refuse` raises GenerationError, `break` raises something else, `wreck` raises out of the step that all
-generations share, `die` ends the process as a crash would.
+the first, `wide N` takes N slots, `refuse` raises GenerationError, `break` raises something else, `wreck` raises out of
+the step that all generations share, `die` ends the process as a crash would.
 """
 
 import os
@@ -19,6 +19,7 @@ from generation_worker.engine.protocol import (
     TextPiece,
 )
 from groundwire.internal.v1 import job_pb2
+from groundwire.v1 import answer_pb2
 
 STEP_S = 0.002
 
@@ -28,6 +29,7 @@ class Script:
     """What is left of a generation."""
 
     question: str
+    slots: int
     word_count: int = 0
     each_s: float = 0.0
     due_s: float = 0.0
@@ -40,21 +42,38 @@ class ScriptedEngine:
 
     model = "scripted"
     context_tokens = 1000
+    modes = (answer_pb2.ANSWER_MODE_STUFF,)
 
     def __init__(self, slot_count: int = 1) -> None:
         self.slot_count = slot_count
         self.most_at_once = 0
         self._scripts: dict[int, Script] = {}
+        self._waiting: list[tuple[int, job_pb2.GenerationJob]] = []
 
     @property
     def is_idle(self) -> bool:
         return not self._scripts
 
+    def slots_for(self, job: job_pb2.GenerationJob) -> int:
+        _, is_wide, rest = job.question.partition("wide ")
+        return int(rest.split()[0]) if is_wide else 1
+
     def start(self, key: int, job: job_pb2.GenerationJob) -> None:
-        if len(self._scripts) >= self.slot_count:
-            raise RuntimeError("all slots are taken")
+        self._waiting.append((key, job))
+        self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting:
+            key, job = self._waiting[0]
+            slots = self.slots_for(job)
+            if sum(script.slots for script in self._scripts.values()) + slots > self.slot_count:
+                return
+            self._waiting.pop(0)
+            self._begin(key, job, slots)
+
+    def _begin(self, key: int, job: job_pb2.GenerationJob, slots: int) -> None:
         words = iter(job.question.split())
-        script = Script(job.question, due_s=time.monotonic())
+        script = Script(job.question, slots, due_s=time.monotonic())
         for word in words:
             match word:
                 case "say":
@@ -69,6 +88,8 @@ class ScriptedEngine:
 
     def stop(self, key: int) -> None:
         self._scripts.pop(key, None)
+        self._waiting = [(of, job) for of, job in self._waiting if of != key]
+        self._admit()
 
     def interrupt(self) -> None:
         """Every step is short."""

@@ -5,8 +5,9 @@ import time
 
 import pytest
 
+from generation_worker.backends.backend import GenerationStopped
 from generation_worker.engine.protocol import GenerationDone, GenerationFailed, TextPiece
-from generation_worker.engine_thread import EngineThread, GenerationStopped
+from generation_worker.engine_thread import EngineThread
 from groundwire.internal.v1 import job_pb2
 from tests.generation_worker.scripted_engine import ScriptedEngine
 
@@ -36,10 +37,10 @@ class Listener:
 
 
 @pytest.fixture
-def thread():
+async def thread():
     opened = EngineThread(ScriptedEngine(slot_count=4))
     yield opened
-    opened.close()
+    await opened.close()
     if opened._thread.is_alive():
         opened._thread.join(timeout=10)
     assert not opened._thread.is_alive()

@@ -57,10 +57,19 @@ def test_a_file_that_is_no_model_is_named(tmp_path: Path, content: bytes | None,
         ("GROUNDWIRE_WORKER_THREADS", "0"),
         ("GROUNDWIRE_WORKER_CONTEXT_TOKENS", "-1"),
         ("GROUNDWIRE_LOG_LEVEL", "loud"),
+        ("GROUNDWIRE_OPENAI_URL", "http://user:hidden@host/v1"),
+        ("GROUNDWIRE_OPENAI_EXTRA", "{hidden"),
     ],
 )
 def test_a_wrong_setting_is_named(name: str, value: str):
-    assert_refused(start(**{name: value}), name)
+    run = start(**{name: value})
+    assert_refused(run, name)
+    assert "hid" not in run.stderr
+
+
+def test_a_remote_backend_needs_an_address_and_a_model():
+    run = start(GROUNDWIRE_BACKENDS="openai, llama", GROUNDWIRE_OPENAI_URL="http://127.0.0.1:1/v1")
+    assert_refused(run, "GROUNDWIRE_OPENAI_MODEL")
 
 
 def test_a_wrong_redis_address_is_named():

@@ -40,6 +40,41 @@ async def test_as_many_jobs_run_at_once_as_there_are_slots_and_the_next_takes_a_
     assert (await queue.stats()).waiting_count == 0
 
 
+async def test_a_job_of_several_slots_waits_for_them_and_nothing_is_taken_past_it(queue, start_worker):
+    worker = start_worker("w1", worker_slots=SLOTS)
+    await put(queue, "j1", "say 1000 slowly 0.05")
+    await put(queue, "j2", "say 1000 slowly 0.05")
+    await running(queue, 2)
+    await put(queue, "wide", "wide 3 say 3")
+    await running(queue, 3)
+    await put(queue, "after", "say 1")
+    events = queue.follow("wide")
+    assert kind(await anext(events)) == "retrieved"
+    await queue.cancel("j1")
+    assert (await all_events(events))[-1].ended.text == said(3)
+    assert (await end_of(queue, "after")).text == said(1)
+    happened = [
+        (event[1], next(name for name in ("wide", "after", "j1", "j2") if f'"{name}"' in line))
+        for line in worker.log.splitlines()
+        if (event := re.search('"event": ?"job (claimed|ended)"', line))
+    ]
+    assert happened.index(("ended", "wide")) < happened.index(("claimed", "after"))
+
+
+async def test_one_that_waits_for_its_slots_can_be_cancelled_and_handed_back(queue, start_worker, redis):
+    worker = start_worker("w1", worker_slots=SLOTS, worker_drain_timeout_s=0.5)
+    await put(queue, "j", "wide 2 say 10000 slowly 0.05")
+    await running(queue, 1)
+    await put(queue, "cancelled", "wide 3 say 1")
+    await running(queue, 2)
+    await queue.cancel("cancelled")
+    await put(queue, "handed-back", "wide 3 say 1")
+    await running(queue, 2)
+    worker.terminate()
+    assert await asyncio.to_thread(worker.wait) == 0
+    assert await redis.hmget(KEYS.job("handed-back"), ["state", "crashes"]) == [b"waiting", b"0"]
+
+
 async def test_a_cancelled_job_leaves_its_slot_soon_although_nothing_is_written(queue, start_worker):
     start_worker("w1", worker_slots=1, lease_s=30)  # the renewal would notice after ten seconds
     await put(queue, "j", "prefill 60 say 1")

@@ -6,17 +6,19 @@ from collections.abc import AsyncIterator
 import pytest
 
 from generation_worker import job_runner
+from generation_worker.backends.ordered import GuardedBackend, OrderedBackends
+from generation_worker.engine_thread import EngineThread
 from generation_worker.job_runner import JobRunner
 from groundwire.internal.v1 import job_pb2
-from groundwire.v1 import error_pb2
-from tests.generation_worker.harness import all_events, end_of, kind, next_job, put, text_of
+from groundwire.v1 import answer_pb2, error_pb2
+from tests.generation_worker.harness import all_events, end_of, kind, make_job, next_job, put, text_of
 from tests.generation_worker.scripted_engine import ScriptedEngine
 
 
 @pytest.fixture
 async def run_next(make_consumer) -> AsyncIterator:
     """Runs the next job of the queue; the second argument hands it back when set."""
-    runner = JobRunner(ScriptedEngine(), "w1")
+    runner = JobRunner(OrderedBackends([GuardedBackend(EngineThread(ScriptedEngine()))]), "w1")
     consumer = make_consumer("w1", lease_s=1.0)
     running: list[asyncio.Task[None]] = []
 
@@ -28,7 +30,7 @@ async def run_next(make_consumer) -> AsyncIterator:
     yield run
     async with asyncio.timeout(10):
         await asyncio.gather(*running)
-    runner.close()
+    await runner.close()
 
 
 async def test_the_caller_sees_the_start_the_text_and_what_made_it(queue, run_next):
@@ -76,6 +78,17 @@ async def test_a_failing_generation_ends_its_job_and_not_the_worker(queue, run_n
     await put(queue, "good", "say 1")
     await run_next()
     assert (await end_of(queue, "good")).text == "w1 "
+
+
+@pytest.mark.parametrize("mode", [answer_pb2.ANSWER_MODE_RAG_TOKEN, 99])
+async def test_a_mode_that_the_generator_does_not_know_ends_its_job_with_the_reason(queue, run_next, mode):
+    job = make_job("j")
+    job.mode = mode
+    await queue.enqueue(job, job_pb2.JobRetrieved(request_id="j"), b"h")
+    await run_next()
+    ended = await end_of(queue, "j")
+    assert (ended.outcome, ended.reason) == (job_pb2.JOB_OUTCOME_FAILED, error_pb2.ERROR_REASON_MODE_NOT_SUPPORTED)
+    assert "cannot work in mode" in ended.message
 
 
 @pytest.mark.parametrize("question", ["prefill 60 say 1", "say 10000 slowly 0.02"])

@@ -92,7 +92,7 @@ class GenerationJob(_message.Message):
     max_completion_tokens: _builtins.int
     """Most tokens to generate."""
     max_prompt_tokens: _builtins.int
-    """Most tokens of the prompt; 0 means all that fits the context."""
+    """Most tokens of the prompt, or of all prompts together; 0 means all that fits the context."""
     traceparent: _builtins.str
     """Trace context to carry on; empty when there is none."""
     caller: _builtins.str
@@ -179,6 +179,7 @@ class JobRetrieved(_message.Message):
     INDEX_GENERATION_FIELD_NUMBER: _builtins.int
     FALLBACK_FIELD_NUMBER: _builtins.int
     QUESTION_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
     ANSWER_START_FIELD_NUMBER: _builtins.int
     CLOSED_BOOK_FIELD_NUMBER: _builtins.int
     PACKED_PASSAGES_FIELD_NUMBER: _builtins.int
@@ -193,6 +194,8 @@ class JobRetrieved(_message.Message):
     """What to do when the answer fails its check."""
     question: _builtins.str
     """The question, for the check of the answer."""
+    mode: _answer_pb2.AnswerMode.ValueType
+    """As in the job."""
     answer_start: _builtins.str
     """As in the job."""
     closed_book: _builtins.bool
@@ -221,6 +224,7 @@ class JobRetrieved(_message.Message):
         index_generation: _builtins.int = ...,
         fallback: _answer_pb2.AnswerFallback.ValueType = ...,
         question: _builtins.str = ...,
+        mode: _answer_pb2.AnswerMode.ValueType = ...,
         answer_start: _builtins.str = ...,
         closed_book: _builtins.bool = ...,
         packed_passages: _abc.Iterable[_answer_pb2.PackedPassage] | None = ...,
@@ -230,7 +234,7 @@ class JobRetrieved(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_start", b"answer_start", "closed_book", b"closed_book", "dropped_passages", b"dropped_passages", "fallback", b"fallback", "first_statement_only", b"first_statement_only", "index_generation", b"index_generation", "min_supported_share", b"min_supported_share", "packed_passages", b"packed_passages", "passages", b"passages", "question", b"question", "request_id", b"request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_start", b"answer_start", "closed_book", b"closed_book", "dropped_passages", b"dropped_passages", "fallback", b"fallback", "first_statement_only", b"first_statement_only", "index_generation", b"index_generation", "min_supported_share", b"min_supported_share", "mode", b"mode", "packed_passages", b"packed_passages", "passages", b"passages", "question", b"question", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -246,12 +250,21 @@ class JobStarted(_message.Message):
     MODEL_FIELD_NUMBER: _builtins.int
     PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
     DROPPED_PASSAGE_INDEXES_FIELD_NUMBER: _builtins.int
+    BACKEND_FIELD_NUMBER: _builtins.int
+    IGNORES_ANSWER_START_FIELD_NUMBER: _builtins.int
+    RESTART_REASON_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
     """Which worker."""
     model: _builtins.str
     """Which model."""
     prompt_tokens: _builtins.int
     """Tokens of the packed prompt."""
+    backend: _builtins.str
+    """What runs the model, as in GeneratorInfo."""
+    ignores_answer_start: _builtins.bool
+    """The deltas are the whole answer: this generator could not go on from the job's answer_start."""
+    restart_reason: _error_pb2.ErrorReason.ValueType
+    """Why the attempt before broke off, when the same worker makes this one; unspecified when its worker was lost."""
     @_builtins.property
     def dropped_passage_indexes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Passages, by index, that did not fit."""
@@ -263,10 +276,13 @@ class JobStarted(_message.Message):
         model: _builtins.str = ...,
         prompt_tokens: _builtins.int = ...,
         dropped_passage_indexes: _abc.Iterable[_builtins.int] | None = ...,
+        backend: _builtins.str = ...,
+        ignores_answer_start: _builtins.bool = ...,
+        restart_reason: _error_pb2.ErrorReason.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dropped_passage_indexes", b"dropped_passage_indexes", "model", b"model", "prompt_tokens", b"prompt_tokens", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backend", b"backend", "dropped_passage_indexes", b"dropped_passage_indexes", "ignores_answer_start", b"ignores_answer_start", "model", b"model", "prompt_tokens", b"prompt_tokens", "restart_reason", b"restart_reason", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -305,6 +321,7 @@ class JobEnded(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     GENERATOR_FIELD_NUMBER: _builtins.int
+    IGNORES_ANSWER_START_FIELD_NUMBER: _builtins.int
     outcome: Global___JobOutcome.ValueType
     """How it ended."""
     text: _builtins.str
@@ -313,6 +330,8 @@ class JobEnded(_message.Message):
     """Why it failed; unspecified when it did not."""
     message: _builtins.str
     """One sentence for people."""
+    ignores_answer_start: _builtins.bool
+    """As in JobStarted."""
     @_builtins.property
     def generator(self) -> _answer_pb2.GeneratorInfo:
         """What made the text."""
@@ -325,10 +344,11 @@ class JobEnded(_message.Message):
         reason: _error_pb2.ErrorReason.ValueType = ...,
         message: _builtins.str = ...,
         generator: _answer_pb2.GeneratorInfo | None = ...,
+        ignores_answer_start: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["generator", b"generator"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["generator", b"generator", "message", b"message", "outcome", b"outcome", "reason", b"reason", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["generator", b"generator", "ignores_answer_start", b"ignores_answer_start", "message", b"message", "outcome", b"outcome", "reason", b"reason", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -397,8 +417,11 @@ class CachedAnswer(_message.Message):
 
     TEXT_FIELD_NUMBER: _builtins.int
     GENERATOR_FIELD_NUMBER: _builtins.int
+    IGNORES_ANSWER_START_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """The text."""
+    ignores_answer_start: _builtins.bool
+    """As in JobStarted."""
     @_builtins.property
     def generator(self) -> _answer_pb2.GeneratorInfo:
         """What made it."""
@@ -408,10 +431,11 @@ class CachedAnswer(_message.Message):
         *,
         text: _builtins.str = ...,
         generator: _answer_pb2.GeneratorInfo | None = ...,
+        ignores_answer_start: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["generator", b"generator"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["generator", b"generator", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["generator", b"generator", "ignores_answer_start", b"ignores_answer_start", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

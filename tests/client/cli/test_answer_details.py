@@ -19,3 +19,10 @@ def test_details_are_there_when_asked_for_and_can_be_evaluated(command_line, tmp
     report = command_line("--json", "evaluate-answers", str(results), "set.json")
     assert report.exit_code == 0, report.output
     assert ("not_extractive" in json.loads(report.stdout)["figures"]) is with_details
+
+
+@pytest.mark.parametrize("timeout", ["0", "inf", "nan"])
+def test_a_time_that_no_answer_can_take_is_refused(command_line, tmp_path, timeout):
+    (tmp_path / "set.json").write_text(json.dumps({"rag_questions": [{"question_id": "a", "question": "alpha?"}]}))
+    run = command_line("answer-dataset", "set.json", "--timeout", timeout)
+    assert (run.exit_code, "must be above 0" in run.stderr) == (2, True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from client.cli.answer_scores import mean_interval, rouge_l, token_f1
+from client.cli.answer_scores import mean_interval, new_words_f1, rouge_l, token_f1
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,12 @@ def test_the_interval_of_a_mean_is_symmetric_and_needs_two_values():
     assert high - mean == pytest.approx(mean - low) == pytest.approx(1.959964 * 0.5773503 / 2)
     assert mean_interval([0.3]) == (0.3, 0.3, 0.3)
     assert mean_interval([]) == (0.0, 0.0, 0.0)
+
+
+def test_repeating_the_question_is_worth_nothing_in_new_words():
+    question, reference = "What is the load of a crane?", "The load of a crane is 4000 kg."
+    assert token_f1("The load of a crane is", reference) == pytest.approx(0.8)
+    assert new_words_f1("The load of a crane is", reference, question) == 0
+    assert new_words_f1("4000 kg", reference, question) == 1
+    assert new_words_f1("4000 t", reference, question) == 0.5
+    assert new_words_f1("4000", "a crane", question) is None

@@ -53,6 +53,7 @@ def test_each_figure_is_what_it_is_by_hand(command_line, files):
     values = {name: (pytest.approx(figure["value"]), figure["count"]) for name, figure in found.items()}
     assert values == {
         "token_f1": (1 / 3, 3),
+        "new_words_f1": (1 / 3, 3),
         "rouge_l": (1 / 3, 3),
         "citation_precision": (2 / 3, 3),
         "citation_recall": (1.0, 2),

@@ -18,7 +18,7 @@ def test_the_default_model_is_converted_and_the_copy_goes(tmp_path: Path, monkey
     assert llama_cpp.llama_model_ftype(llama._model) == llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0
     tokens = llama.content_tokens("It works without the file: ")
     llama.compute([Row(token, position, 0, wants_next=True) for position, token in enumerate(tokens)])
-    sampler = Sampler(llama.vocab_token_count, job_pb2.GenerationJob())
+    sampler = Sampler(job_pb2.GenerationJob())
     assert sampler.choose(llama.context, len(tokens) - 1) > 0
     sampler.close()
 

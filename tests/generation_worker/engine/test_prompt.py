@@ -1,11 +1,14 @@
 """Packing: exact, best first, and nothing in a document is ever more than text."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generation_worker.engine.prompt import MIN_CUT_TOKENS, pack_prompt, prompt_start
+from generation_worker.engine.prompt import MIN_CUT_TOKENS, pack_prompt, prompt_start, stops_of
 from generation_worker.engine.protocol import GenerationError
+from groundwire.prompt import CHATML
 from groundwire.v1 import passage_pb2
 
 SPECIAL = 1000
@@ -13,6 +16,8 @@ SPECIAL = 1000
 
 class CharTokenizer:
     """A token a character; the special ones only in the scaffold."""
+
+    chat_frames = CHATML
 
     def scaffold_tokens(self, text: str) -> list[int]:
         start, end = chr(SPECIAL), chr(SPECIAL + 1)
@@ -85,3 +90,12 @@ def test_only_the_last_kept_passage_is_cut_and_not_to_a_shred():
 def test_a_question_that_alone_passes_the_budget_is_an_error_with_the_figures():
     with pytest.raises(GenerationError, match=f"takes {EMPTY_TOKENS} tokens.*{EMPTY_TOKENS - 1} are allowed"):
         pack_prompt(TOKENIZER, "why", [], EMPTY_TOKENS - 1)
+
+
+def test_an_answer_ends_where_its_template_ends_a_turn_even_if_that_is_written_out():
+    class Other(CharTokenizer):
+        chat_frames = replace(CHATML, turn_end="<turn|>")
+
+    assert "<turn|>" in stops_of(Other())
+    assert len(stops_of(TOKENIZER)) == len(set(stops_of(TOKENIZER)))
+    assert all(stops_of(TOKENIZER))

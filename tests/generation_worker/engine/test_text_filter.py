@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from generation_worker.engine.text_filter import TextFilter
 
-STOPS = ("<|im_end|>", "STOP", "\nQuestion:")
+STOPS = ("<|im_end|>", "STOP", "\nQuestion:", "\n\n\n")
 # Pieces that often form markers, whole and broken.
 fragments = st.sampled_from(
     ["<think>", "</think>", "<|im_end|>", "<|im_", "end|>", "ST", "OP", "STOP", "\nQuest", "ion:", "<th", "ink>", "</"]
@@ -50,6 +50,10 @@ def test_neither_stop_strings_nor_spaces_around_are_ever_shown(text: str):
         ("a </think> b", "a </think> b"),
         ("<think><think></think>a", "a"),
         ("it is 1.\nQuestion: what", "it is 1."),
+        ("it is 1.\n\n\nmore", "it is 1."),
+        ("\n\n\nanswer", "answer"),
+        ("<think>\n\n\n</think>\n\n\n\nanswer\n\n\nmore", "answer"),
+        (" <think>x", ""),
         ("<|im_end|>", ""),
         ("", ""),
     ],

@@ -1,5 +1,8 @@
 """Answers that were given before: to equal questions over equal passages only, and always told as such."""
 
+import os
+import signal
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -31,7 +34,10 @@ def a_job(job_id: str, question: str = "why?", *, text: str = "because", score: 
     job.passages.append(passage_pb2.Passage(path="a.md", start_char=0, end_char=len(text), text=text, score=score))
     job.passages.append(passage_pb2.Passage(path="b.md", start_char=0, end_char=3, text="abc", score=score / 2))
     for name, value in fields.items():
-        setattr(job, name, value)
+        if name == "stops":
+            job.stops.extend(value)
+        else:
+            setattr(job, name, value)
     return job
 
 
@@ -91,10 +97,14 @@ async def test_an_equal_question_is_answered_at_once_and_told_as_cached(caching,
         a_job("other", "why not?"),
         a_job("other", text="because!"),
         a_job("other", max_completion_tokens=5),
+        a_job("other", temperature=0.5),
+        a_job("other", top_p=0.5),
+        a_job("other", seed=1),
+        a_job("other", stops=["x"]),
         a_job("other", generate_anew=True),
         a_job("other", mode=answer_pb2.ANSWER_MODE_RAG_TOKEN),
     ],
-    ids=["question", "passages", "parameters", "anew", "mode"],
+    ids=["question", "passages", "limit", "temperature", "top_p", "seed", "stops", "anew", "mode"],
 )
 async def test_what_differs_in_anything_that_decides_is_generated(caching, own_valkey, other) -> None:
     await answer_first(caching, own_valkey, a_job("first"))
@@ -136,3 +146,18 @@ async def test_without_the_cache_equal_questions_are_generated_each(own_valkey, 
     await put(queue, a_job("first"))
     await put(queue, a_job("second"))
     assert (await queue.stats()).waiting_count == 2
+
+
+async def test_a_redis_that_hangs_delays_nobody_who_waits_for_the_answer(caching, own_valkey) -> None:
+    await put(caching, a_job("first"))
+    ended = job_pb2.JobEnded(outcome=job_pb2.JOB_OUTCOME_FINISHED, text="the answer", generator=GENERATOR)
+    os.kill(own_valkey.pid, signal.SIGSTOP)
+    try:
+        started_s = time.monotonic()
+        await caching.remember("first", ended)
+        took_s = time.monotonic() - started_s
+    finally:
+        os.kill(own_valkey.pid, signal.SIGCONT)
+    assert took_s < 2
+    # The connection that was left in the middle of a command serves nobody else.
+    assert [await put(caching, a_job("first")) for _ in range(3)] == [EnqueueOutcome.EXISTS] * 3

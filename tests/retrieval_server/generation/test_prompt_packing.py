@@ -2,7 +2,8 @@
 
 import pytest
 
-from retrieval_server.generation.prompt_packing import estimate_tokens, pack_prompt
+from groundwire.token_estimate import estimate_tokens
+from retrieval_server.generation.prompt_packing import pack_prompt
 from retrieval_server.passage_message import passage_to_pb
 from tests.retrieval_server.generation.documents import whole
 

@@ -195,3 +195,37 @@ def test_every_field_of_a_passage_crosses_the_queue() -> None:
         priors=(Prior("test_source", 0.5),),
     )
     assert passage_from_pb(passage_to_pb(passage)) == passage
+
+
+def test_of_a_generator_that_cannot_go_on_from_a_start_the_text_is_the_whole_answer() -> None:
+    events = finished("The default timeout is 30 seconds.")
+    events[0].started.ignores_answer_start = events[-1].ended.ignores_answer_start = True
+    told_events = told(retrieved(answer_pb2.ANSWER_FALLBACK_EXTRACTIVE, start=START), events)
+    assert [one.content.text for one in told_events if isinstance(one.content, Delta)] == [events[-1].ended.text]
+    assert told_events[-1].content.text == "The default timeout is 30 seconds."
+    assert told_events[-1].content.attempt_count == 1
+
+
+def test_an_attempt_of_another_generator_begins_with_the_start_again_and_says_why() -> None:
+    broken, *rest = finished("It takes")
+    broken.started.ignores_answer_start, broken.started.backend = True, "openai"
+    restarted = job_pb2.JobStarted(
+        model="n", backend="llama.cpp", restart_reason=error_pb2.ERROR_REASON_GENERATION_FAILED
+    )
+    ended = job_pb2.JobEnded(outcome=job_pb2.JOB_OUTCOME_FINISHED, text="30 seconds.")
+    events = [
+        broken,
+        rest[0],
+        job_pb2.JobEvent(sequence=4, attempt=2, started=restarted),
+        job_pb2.JobEvent(sequence=5, attempt=2, delta=job_pb2.JobDelta(text="30 seconds.")),
+        job_pb2.JobEvent(sequence=6, attempt=2, ended=ended),
+    ]
+    contents = [one.content for one in told(retrieved(answer_pb2.ANSWER_FALLBACK_EXTRACTIVE, start=START), events)]
+    assert contents[1:-1] == [
+        Delta("It takes"),
+        Restarted(2, error_pb2.ERROR_REASON_GENERATION_FAILED),
+        Delta(START),
+        Delta(" 30 seconds."),
+    ]
+    assert contents[-1].text == f"{START} 30 seconds."
+    assert (contents[-1].generator.model, contents[-1].generator.backend) == ("n", "llama.cpp")

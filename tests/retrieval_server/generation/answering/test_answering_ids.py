@@ -15,6 +15,7 @@ from retrieval_server.errors import (
 )
 from retrieval_server.generation import answer_jobs
 from retrieval_server.generation.answer_model import (
+    AnswerMode,
     AnswerState,
     Fallback,
     OnDisconnect,
@@ -204,6 +205,8 @@ async def test_a_rendered_prompt_packs_what_the_budget_holds(answering: Answerin
     assert rendered.packing.dropped == ()
     assert rendered.prompt.segments[-2].text.endswith(QUESTION.retrieve.query)
     assert queue.enqueued_count == 0
+    each = await answering.render_prompt(asking(mode=AnswerMode.RAG_TOKEN))
+    assert len([segment for segment in each.prompt.segments if segment.text.endswith(QUESTION.retrieve.query)]) == 2
 
 
 @pytest.mark.parametrize("fallback", [Fallback.EXTRACTIVE, Fallback.NONE])

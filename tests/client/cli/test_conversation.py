@@ -1,0 +1,89 @@
+"""client answer --history holds a conversation in a file; --rewrite and what was understood."""
+
+import json
+
+import pytest
+
+from groundwire.v1 import answer_pb2, error_pb2
+from tests.client.support import answer_events, answered_result
+
+
+def turns_of(path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_conversation_grows_by_a_turn_a_call_and_is_sent_with_the_next(command_line, server, tmp_path):
+    server.state.events = answer_events("30 s.", result=answered_result("30 s."))
+    assert command_line("answer", "What is the default of x?", "--history", "talk.jsonl").exit_code == 0
+    server.state.events = answer_events("In y.", result=answered_result("In y.", standalone_question="Where is x set?"))
+    run = command_line("answer", "And where is it set?", "--history", "talk.jsonl")
+    assert run.exit_code == 0
+    assert "Understood as: Where is x set?" in run.stdout.splitlines()
+    first, second = server.state.streamed
+    assert not first.history
+    assert [(one.question, one.answer) for one in second.history] == [("What is the default of x?", "30 s.")]
+    assert turns_of(tmp_path / "talk.jsonl") == [
+        {"question": "What is the default of x?", "answer": "30 s."},
+        {"question": "And where is it set?", "answer": "In y."},
+    ]
+
+
+def test_what_is_not_known_is_a_turn_too(command_line, server, tmp_path):
+    skipped = answered_result("", state=answer_pb2.ANSWER_STATE_SKIPPED, missing_words=["Nomad"])
+    skipped.text = ""
+    server.state.events = answer_events(result=skipped)
+    assert command_line("answer", "How does Nomad start it?", "--history", "talk.jsonl").exit_code == 0
+    (turn,) = turns_of(tmp_path / "talk.jsonl")
+    assert turn["answer"].startswith("I don't know: ")
+
+
+def test_a_failed_answer_is_no_turn(command_line, server, tmp_path):
+    status = error_pb2.ItemStatus(code=14, message="gone")
+    failed = answered_result("", state=answer_pb2.ANSWER_STATE_FAILED, status=status)
+    server.state.events = answer_events(result=failed)
+    assert command_line("answer", "q?", "--history", "talk.jsonl").exit_code == 1
+    assert not (tmp_path / "talk.jsonl").exists()
+
+
+def test_only_the_last_turns_that_a_server_takes_are_sent(command_line, server, tmp_path):
+    server.state.events = answer_events("a", result=answered_result("a"))
+    lines = [json.dumps({"question": f"q{number}?"}) for number in range(60)]
+    (tmp_path / "talk.jsonl").write_text("\n\n".join(lines))  # blank lines and no end of the last one
+    assert command_line("answer", "q?", "--history", "talk.jsonl").exit_code == 0
+    (request,) = server.state.streamed
+    assert [one.question for one in request.history] == [f"q{number}?" for number in range(10, 60)]
+    assert json.loads((tmp_path / "talk.jsonl").read_text().splitlines()[-1]) == {"question": "q?", "answer": "a"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"question": "a?"}\nnonsense\n', "talk.jsonl: line 2 is no turn"),
+        (b'{"answer": "a"}', "talk.jsonl: line 1 is no turn"),
+        (b'["question"]', "talk.jsonl: line 1 is no turn"),
+        (b'{"question": "a?", "answer": 1}', "talk.jsonl: line 1 is no turn"),
+        (b"\xff", "talk.jsonl: is not UTF-8 text"),
+    ],
+)
+def test_a_bad_conversation_is_one_line_and_asks_nothing(command_line, server, tmp_path, content, message):
+    (tmp_path / "talk.jsonl").write_bytes(content)
+    run = command_line("answer", "q?", "--history", "talk.jsonl")
+    assert run.exit_code == 1
+    assert message in run.stderr
+    assert run.stderr.count("\n") == 1
+    assert not server.state.streamed
+    assert (tmp_path / "talk.jsonl").read_bytes() == content
+
+
+def test_a_folder_is_no_conversation(command_line, tmp_path):
+    run = command_line("answer", "q?", "--history", tmp_path)
+    assert (run.exit_code, "cannot be read" in run.stderr) == (1, True)
+
+
+def test_rewriting_is_asked_for_and_shown(command_line, server):
+    understood = answered_result("a", standalone_question="What is x?")
+    server.state.events = answer_events("a", result=understood)
+    run = command_line("answer", "Hi, could you tell me what x is?", "--rewrite")
+    assert server.state.streamed[0].options.rewrite_question
+    assert "Understood as: What is x?" in run.stdout
+    assert "Understood as" not in command_line("answer", "What is x?").stdout

@@ -1,0 +1,87 @@
+"""The circuit breaker, on a clock of the test's own."""
+
+import pytest
+
+from generation_worker.backends.circuit_breaker import BreakerState, CircuitBreaker
+
+COOLDOWN_S = 30.0
+
+
+class Clock:
+    now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def breaker(clock: Clock) -> CircuitBreaker:
+    return CircuitBreaker(failure_limit=3, cooldown_s=COOLDOWN_S, monotonic_s=clock)
+
+
+def fail(breaker: CircuitBreaker, count: int) -> None:
+    for _ in range(count):
+        assert breaker.allows()
+        breaker.failed()
+
+
+def test_it_opens_after_failures_in_a_row_and_not_before(breaker):
+    fail(breaker, 2)
+    assert breaker.state is BreakerState.CLOSED
+    fail(breaker, 1)
+    assert breaker.state is BreakerState.OPEN
+    assert not breaker.allows()
+
+
+def test_a_success_forgives_what_failed_before(breaker):
+    fail(breaker, 2)
+    breaker.succeeded()
+    fail(breaker, 2)
+    assert breaker.state is BreakerState.CLOSED
+
+
+def test_after_the_cooldown_one_may_try_and_its_success_closes(breaker, clock):
+    fail(breaker, 3)
+    clock.now_s += COOLDOWN_S - 0.1
+    assert not breaker.allows()
+    clock.now_s += 0.1
+    assert breaker.state is BreakerState.HALF_OPEN
+    assert breaker.allows()
+    assert not breaker.allows()
+    breaker.succeeded()
+    assert breaker.state is BreakerState.CLOSED
+    assert breaker.allows()
+
+
+def test_a_try_that_fails_opens_it_for_another_cooldown(breaker, clock):
+    fail(breaker, 3)
+    clock.now_s += COOLDOWN_S
+    fail(breaker, 1)
+    assert breaker.state is BreakerState.OPEN
+    clock.now_s += COOLDOWN_S - 0.1
+    assert not breaker.allows()
+    clock.now_s += 0.1
+    assert breaker.allows()
+
+
+def test_a_try_that_was_given_up_lets_another_one_try(breaker, clock):
+    fail(breaker, 3)
+    clock.now_s += COOLDOWN_S
+    assert breaker.allows()
+    breaker.withdrew()
+    assert breaker.state is BreakerState.HALF_OPEN
+    assert breaker.allows()
+
+
+def test_late_failures_of_jobs_that_began_before_it_opened_do_not_prolong_the_cooldown(breaker, clock):
+    assert breaker.allows()
+    fail(breaker, 3)
+    clock.now_s += COOLDOWN_S / 2
+    breaker.failed()
+    clock.now_s += COOLDOWN_S / 2
+    assert breaker.allows()

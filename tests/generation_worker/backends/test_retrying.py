@@ -1,0 +1,39 @@
+"""How often a request is tried, and how long is waited."""
+
+import pytest
+
+from generation_worker.backends.retrying import Tries, retry_after_s
+
+
+def test_three_tries_with_growing_waits():
+    tries = Tries()
+    first_s, second_s, third_s = (tries.wait_s(None) for _ in range(3))
+    assert first_s is not None
+    assert second_s is not None
+    assert 0.25 <= first_s <= 0.5 <= second_s <= 1.0
+    assert third_s is None
+
+
+def test_what_the_other_side_asks_for_is_waited_unless_it_is_too_long():
+    assert Tries().wait_s(3.0) == 3.0
+    assert Tries().wait_s(0.0) is not None
+    assert Tries().wait_s(3600.0) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "expected_s"),
+    [
+        (None, None),
+        ("7", 7.0),
+        (" 0 ", 0.0),
+        ("Fri, 31 Dec 1999 23:59:59 GMT", 59.0),
+        ("Fri, 31 Dec 1999 23:00:00 GMT", 0.0),
+        ("soon", None),
+        ("-3", None),
+        ("", None),
+        ("9" * 400, 999_999_999.0),
+    ],
+)
+def test_the_header_is_read_in_both_its_forms(value, expected_s):
+    now_s = 946_684_740.0  # 59 s before midnight
+    assert retry_after_s(value, now_s=now_s) == expected_s
