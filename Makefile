@@ -61,8 +61,8 @@ quality: models ## recall on the public question sets; fails below the bounds
 	$(BIN)/python -m pytest -m quality -s tests/quality
 
 .PHONY: quality-answers
-quality-answers: models ## answer the public questions and some that must be refused (half an hour); fails below the bounds
-	$(BIN)/python -m pytest -m answers -s tests/quality/test_answers.py
+quality-answers: models ## answer the public questions and some that must be refused; fails below the bounds; INDEX_DIR=… keeps the index
+	$(if $(INDEX_DIR),GROUNDWIRE_QUALITY_DATA_DIR="$(INDEX_DIR)" )$(BIN)/python -m pytest -m answers -s tests/quality/test_answers.py
 
 .PHONY: chaos
 chaos: models ## kill real workers and Valkey in mid-answer

@@ -6,13 +6,13 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict
 from pathlib import Path
 
 import platformdirs
 
-from benchmarks import answers, generation, indexing, latency, questions, server_process
+from benchmarks import answers, generation, indexing, latency, questions, server_process, workers
 from benchmarks.figure import Figure
 from benchmarks.stage import CannotMeasureError, Stage, make_stage
 from groundwire.cpu import usable_core_count
@@ -25,18 +25,29 @@ MEASUREMENTS: tuple[tuple[str, Callable[[Stage], list[Figure]]], ...] = (
     ("memory", server_process.measure_memory),
     ("server start", server_process.measure_start),
     ("latency", latency.idle),
+    ("throughput", latency.at_once),
     ("answers", answers.measure),
     ("generation", generation.measure),
+    ("workers", workers.measure),
 )
+_WITHOUT_INDEX = frozenset(("generation", "workers"))
 
 
 def main() -> int:
-    """Measure and report; 1 when nothing could be measured. A bound that is not kept is shown and is no failure."""
+    """Measure and report; 1 when nothing could be measured. A bound that is not kept is shown and is no failure.
+
+    Names of measurements as arguments leave the others out, except for those that they need.
+    """
+    known = [name for name, _ in MEASUREMENTS]
+    wanted = sys.argv[1:] or known
+    if unknown := set(wanted) - set(known):
+        sys.stderr.write(f"make bench: no measurement is called {', '.join(sorted(unknown))}; there are {known}\n")
+        return 1
     configured = os.environ.get("GROUNDWIRE_CORPORA_DIR")
     corpora_dir = Path(configured) if configured else platformdirs.user_cache_path("groundwire") / "corpora"
     with tempfile.TemporaryDirectory(prefix="groundwire-bench-") as home:
         try:
-            figures = measure_all(make_stage(Path(home), corpora_dir))
+            figures = measure_all(make_stage(Path(home), corpora_dir), wanted)
         except CannotMeasureError as problem:
             sys.stderr.write(f"make bench: {problem}\n")
             return 1
@@ -45,13 +56,15 @@ def main() -> int:
     return 0
 
 
-def measure_all(stage: Stage) -> list[Figure]:
-    """Every figure, from a server that starts empty."""
+def measure_all(stage: Stage, wanted: Collection[str]) -> list[Figure]:
+    """Every figure that is wanted, from a server that starts empty."""
     figures: list[Figure] = []
     stage.valkey.start()
     stage.server.start()
     try:
         for name, measure in MEASUREMENTS:
+            if name not in wanted and not (name == "indexing" and set(wanted) - _WITHOUT_INDEX):
+                continue
             sys.stderr.write(f"measuring: {name}\n")
             figures += measure(stage)
     finally:

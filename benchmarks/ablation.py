@@ -110,7 +110,7 @@ PARTS = (
     Part("file coherence", _constants(file_passage_count=0)),
     Part("one passage a file", _constants(max_per_file=None)),
     Part(
-        "weights of plain words",
+        "proximity by wording",
         lambda: patch.object(profiles, "_PRECISE_IN_PLAIN_WORDS", vars(profiles)["_PRECISE"]),
     ),
     Part("profiles (all PRECISE)", _always(Profile.PRECISE)),

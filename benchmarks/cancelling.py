@@ -4,8 +4,10 @@ import asyncio
 import time
 
 from benchmarks.stage import Stage
+from generation_worker.backends.ordered import GuardedBackend, OrderedBackends
 from generation_worker.consumer import BLOCK_S, Consumer
 from generation_worker.engine.protocol import Engine
+from generation_worker.engine_thread import EngineThread
 from generation_worker.job_runner import JobRunner
 from groundwire.internal.v1 import job_pb2
 from groundwire.queue.connection import connect
@@ -24,7 +26,7 @@ async def freed_after_cancel_s(stage: Stage, engine: Engine, long_job: job_pb2.G
         stage.valkey.url, partition_count=1, max_depth=10, lease_s=LEASE_S, max_deliveries=3, ttl_s=_JOB_TIMEOUT_S
     )
     consumer = Consumer(redis, blocking_redis, 1, worker_id="benchmark", lease_s=LEASE_S)
-    runner = JobRunner(engine, "benchmark")
+    runner = JobRunner(OrderedBackends([GuardedBackend(EngineThread(engine))]), "benchmark")
     samples_s = []
 
     async def begin(job_id: str) -> asyncio.Task[None]:
@@ -52,7 +54,7 @@ async def freed_after_cancel_s(stage: Stage, engine: Engine, long_job: job_pb2.G
             await queue.cancel(f"beside-{number}")
             await beside
     finally:
-        runner.close()
+        await runner.close()
         await queue.close()
         await redis.aclose()
         await blocking_redis.aclose()

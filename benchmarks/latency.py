@@ -3,6 +3,7 @@
 import itertools
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from benchmarks.figure import Figure, percentile
 from benchmarks.stage import Stage
@@ -11,6 +12,8 @@ from tests.support.rpc import retrieve
 WARM_UP_CALL_COUNT = 20
 SETTLE_S = 20.0
 BUSY_MAX_CALL_COUNT = 400
+CALLER_COUNT = 16
+CALLERS_REPEAT_COUNT = 3
 
 
 def idle(stage: Stage) -> list[Figure]:
@@ -36,6 +39,22 @@ def while_embedding(stage: Stage, is_embedding: Callable[[], bool]) -> list[Figu
         Figure("Retrieve p50, while embedding", "ms", percentile(samples_ms, 0.5), 25.0, tuple(samples_ms), note),
         Figure("Retrieve p99, while embedding", "ms", percentile(samples_ms, 0.99), note=note),
     ]
+
+
+def at_once(stage: Stage) -> list[Figure]:
+    """How many answers a second 16 callers of one other process get together; every question is worked out anew."""
+    asked = stage.questions * CALLERS_REPEAT_COUNT
+    with stage.server.channel() as channel, ThreadPoolExecutor(CALLER_COUNT) as callers:
+
+        def ask(query: str) -> None:
+            retrieve(channel, query, collection="default", k=10)
+
+        list(callers.map(ask, stage.questions))
+        started_s = time.perf_counter()
+        list(callers.map(ask, asked))
+        elapsed_s = time.perf_counter() - started_s
+    note = f"{len(asked)} calls, none of them remembered"
+    return [Figure(f"Retrieve, {CALLER_COUNT} callers at once", "/s", len(asked) / elapsed_s, note=note)]
 
 
 def _timed_calls(stage: Stage, goes_on: Callable[[int], bool]) -> list[float]:

@@ -1,9 +1,9 @@
 """The server as a process: how soon it is ready on an existing index, and what it holds in memory."""
 
 import time
-from pathlib import Path
 
 from benchmarks.figure import Figure, median_figure
+from benchmarks.memory import resident_mb
 from benchmarks.stage import Stage
 
 REPEAT_COUNT = 5
@@ -11,13 +11,11 @@ REPEAT_COUNT = 5
 
 def measure_memory(stage: Stage) -> list[Figure]:
     """Resident memory after all that was asked of it so far."""
-    fields = dict(
-        line.split(":", 1) for line in Path(f"/proc/{stage.server.pid}/status").read_text(encoding="ascii").splitlines()
-    )
-    resident, peak = (int(fields[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
     return [
-        Figure("server RSS", "MB", resident, 800.0),
-        Figure("server RSS, peak", "MB", peak, note="since its start, indexing included"),
+        Figure("server RSS", "MB", resident_mb(stage.server.pid), 800.0),
+        Figure(
+            "server RSS, peak", "MB", resident_mb(stage.server.pid, "VmHWM"), note="since its start, indexing included"
+        ),
     ]
 
 

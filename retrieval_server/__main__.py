@@ -25,6 +25,10 @@ def main() -> None:
     # numpy's products here are small, and its threads would spin beside those that search and encode.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+    from retrieval_server.heap import bound_arenas
+
+    bound_arenas()
+
     from pydantic import ValidationError
 
     from groundwire.logs import configure_logs

@@ -7,11 +7,11 @@ class UnsafeAddress(Exception):
     """The address is refused; the message says how to allow it."""
 
 
-def check_listen_address(listen: str, *, allow_insecure: bool) -> None:
+def check_listen_address(listen: str, *, allow_insecure: bool, setting: str = "GROUNDWIRE_LISTEN") -> None:
     """Raise UnsafeAddress for a malformed address, or for one off loopback unless `allow_insecure`."""
     host, separator, port = listen.rpartition(":")
     if not separator or not (port.isascii() and port.isdecimal()) or not 0 <= int(port) <= 65535:
-        raise UnsafeAddress(f"GROUNDWIRE_LISTEN must be HOST:PORT, not {listen!r}")
+        raise UnsafeAddress(f"{setting} must be HOST:PORT, not {listen!r}")
     if allow_insecure or _is_loopback(host.strip("[]")):
         return
     raise UnsafeAddress(

@@ -98,9 +98,10 @@ class FusionConstants:
     expanded_weight: float = 1.0
     # The list of the chunks that define the name which is the query.
     definition_weight: float = 0.0
-    margin_weight: float = 0.5
+    # How far the scores of the lists decide among what leads by rank: 0 not at all, 1 alone.
+    margin_weight: float = 1.0
     proximity_weight: float = 0.5
-    path_weight: float = 0.3
+    path_weight: float = 0.2
     # A document's passages share the sum of its best so many scores; 0 leaves each its own.
     file_passage_count: int = 0
     max_per_file: int | None = None

@@ -27,6 +27,7 @@ from retrieval_server.generation.answer_cache import NearQuestions
 from retrieval_server.generation.answer_queue import AnswerQueue
 from retrieval_server.generation.answering import Answering
 from retrieval_server.listen_address import check_listen_address
+from retrieval_server.metrics import Metrics
 from retrieval_server.settings import ServerSettings
 
 # A query makes some thousands of objects, nearly all of which go with it.
@@ -55,7 +56,12 @@ async def serve(settings: ServerSettings) -> None:
     check_listen_address(settings.listen, allow_insecure=settings.allow_insecure_listen)
     encoder, encoder_label = _encoder(settings)
     cross_encoder = _cross_encoder(settings)
-    catalog = Catalog(settings.data_dir, encoder, is_read_only=settings.follow_dir is not None)
+    catalog = Catalog(
+        settings.data_dir,
+        encoder,
+        is_read_only=settings.follow_dir is not None,
+        known_terms_bytes=settings.known_terms_bytes,
+    )
     try:
         await catalog.open_all()
     except GroundwireError as error:
@@ -75,6 +81,7 @@ async def serve(settings: ServerSettings) -> None:
         near_questions=_near_questions(settings, encoder),
     )
     searching = Searching(catalog, encoder, cross_encoder, remembers=settings.remember_queries)
+    metrics = _metrics(settings, searching)
     answering = Answering(searching.retrieve, queue, settings)
     server = ApiServer(
         settings,
@@ -84,6 +91,7 @@ async def serve(settings: ServerSettings) -> None:
         AdminServicer(settings, queue),
         # The stub's type asks for every method; those of later versions keep the default, see RpcInterceptor.
         EvaluationServicer(catalog, searching, settings),  # type: ignore[abstract]
+        metrics,
     )
     try:
         address = await server.start()
@@ -120,6 +128,26 @@ async def serve(settings: ServerSettings) -> None:
         if model is not None:
             model.close()
     _log.info("server stopped")
+
+
+def _metrics(settings: ServerSettings, searching: Searching) -> Metrics:
+    metrics = Metrics()
+    metrics.watch_caches(searching.cache_counts)
+    if settings.metrics_listen is None:
+        return metrics
+    check_listen_address(
+        settings.metrics_listen,
+        allow_insecure=settings.allow_insecure_listen,
+        setting="GROUNDWIRE_METRICS_LISTEN",
+    )
+    host, _, port = settings.metrics_listen.rpartition(":")
+    try:
+        metrics.serve(host.strip("[]"), int(port))
+    except OSError as error:
+        raise CannotStart(
+            f"cannot listen on {settings.metrics_listen} ({error.strerror}); set GROUNDWIRE_METRICS_LISTEN to another"
+        ) from error
+    return metrics
 
 
 def _near_questions(settings: ServerSettings, encoder: Encoder | None) -> NearQuestions | None:

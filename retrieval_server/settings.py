@@ -13,6 +13,9 @@ class ServerSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="GROUNDWIRE_", frozen=True, extra="ignore", env_ignore_empty=True)
 
     listen: str = "127.0.0.1:50051"
+    metrics_listen: str | None = Field(
+        default=None, description="HOST:PORT for Prometheus to scrape, below /metrics; nothing is told by default"
+    )
     data_dir: Path = Path("data")
     snapshot_dir: Path | None = Field(default=None, description="default: snapshots in the data directory")
     follow_dir: Path | None = Field(
@@ -36,6 +39,12 @@ class ServerSettings(BaseSettings):
     )
     remember_queries: bool = Field(
         default=True, description="keep the vectors of queries, and their results until the collection changes"
+    )
+    known_terms_bytes: int = Field(
+        default=128 * 1024 * 1024,
+        ge=0,
+        description="memory for the index terms of passages, of all collections together; what is not in it is analysed"
+        " again by each query that ranks it",
     )
     encoder_threads: int | None = Field(default=None, ge=1, description="default: the cores this process may use")
     max_message_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024, le=2**31 - 1)

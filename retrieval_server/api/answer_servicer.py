@@ -9,6 +9,7 @@ import structlog
 
 from groundwire.v1 import answer_service_pb2 as pb
 from groundwire.v1 import answer_service_pb2_grpc, error_pb2
+from retrieval_server.api.caller import caller_of
 from retrieval_server.api.convert_answer import check_request_id, event_to_pb, question_from_pb, result_to_pb
 from retrieval_server.api.in_flight import worked_on
 from retrieval_server.api.status import item_status
@@ -32,7 +33,7 @@ class AnswerServicer(answer_service_pb2_grpc.AnswerServiceServicer):
     async def Answer(self, request: pb.AnswerRequest, context: Context) -> pb.AnswerResponse:
         """Return the whole answer."""
         question = question_from_pb(
-            request, self._settings, call_remaining_s=context.time_remaining(), caller=context.peer()
+            request, self._settings, call_remaining_s=context.time_remaining(), caller=caller_of(context)
         )
         return pb.AnswerResponse(result=result_to_pb(await self._answering.answer(question)))
 
@@ -41,7 +42,7 @@ class AnswerServicer(answer_service_pb2_grpc.AnswerServiceServicer):
     ) -> AsyncGenerator[pb.StreamAnswerResponse]:
         """Yield the events of one answer."""
         question = question_from_pb(
-            request, self._settings, call_remaining_s=context.time_remaining(), caller=context.peer()
+            request, self._settings, call_remaining_s=context.time_remaining(), caller=caller_of(context)
         )
         async with aclosing(self._answering.stream(question)) as events:
             async for event in events:
@@ -79,7 +80,7 @@ class AnswerServicer(answer_service_pb2_grpc.AnswerServiceServicer):
     async def RenderPrompt(self, request: pb.RenderPromptRequest, context: Context) -> pb.RenderPromptResponse:
         """Return the prompt that would be sent to a generator."""
         question = question_from_pb(
-            request, self._settings, call_remaining_s=context.time_remaining(), caller=context.peer()
+            request, self._settings, call_remaining_s=context.time_remaining(), caller=caller_of(context)
         )
         rendered = await self._answering.render_prompt(question)
         segments = rendered.prompt.segments
@@ -100,7 +101,7 @@ class AnswerServicer(answer_service_pb2_grpc.AnswerServiceServicer):
                 self._settings,
                 call_remaining_s=context.time_remaining(),
                 field_prefix="answer.",
-                caller=context.peer(),
+                caller=caller_of(context),
                 default_priority=Priority.BATCH,
             )
             with fields_under("answer."):

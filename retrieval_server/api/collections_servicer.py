@@ -9,7 +9,7 @@ import grpc
 
 from groundwire.v1 import collection_pb2, corpus_service_pb2, corpus_service_pb2_grpc
 from retrieval_server.api.convert_collection import collection_to_pb, settings_from_pb
-from retrieval_server.api.paging import page_of
+from retrieval_server.api.paging import Listing, page_of
 from retrieval_server.api.sync_stream import SyncStream
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.disk_usage import disk_bytes
@@ -37,7 +37,7 @@ class CollectionsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         self, request: corpus_service_pb2.ListCollectionsRequest, context: Context
     ) -> corpus_service_pb2.ListCollectionsResponse:
         """List the collections by name, those that cannot be used, too."""
-        page, token = page_of(self._catalog.names(), request.page_size, request.page_token)
+        page, token = page_of(self._catalog.names(), request.page_size, request.page_token, Listing(request))
         collections = [
             collection_pb2.Collection(name=name, problem=problem, state=collection_pb2.COLLECTION_STATE_DAMAGED)
             if (problem := self._catalog.damage(name))

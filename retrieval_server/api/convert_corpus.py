@@ -7,13 +7,13 @@ from dataclasses import replace
 from google.protobuf import field_mask_pb2
 from google.protobuf.message import Message
 
-from groundwire.v1 import corpus_service_pb2, document_pb2
+from groundwire.v1 import corpus_service_pb2, document_pb2, error_pb2
 from retrieval_server.api.convert_metadata import metadata_from_pb, metadata_to_pb
 from retrieval_server.corpus.document_rows import StoredDocument
 from retrieval_server.corpus.document_writing import DocumentToPut
-from retrieval_server.corpus.documents import path_problem
+from retrieval_server.corpus.documents import MAX_TITLE_BYTES, path_problem
 from retrieval_server.corpus.media_types import suffix_of
-from retrieval_server.corpus.metadata import SetFields, SetValue
+from retrieval_server.corpus.metadata import MAX_KEY_BYTES, SetFields, SetValue, check_limits
 from retrieval_server.corpus.parsing import File
 from retrieval_server.corpus.request_log import RequestClaim
 from retrieval_server.errors import FieldError, InvalidRequest
@@ -22,10 +22,11 @@ from retrieval_server.passage_message import kind_to_pb
 DEFAULT_SOURCE = "api"
 _MAX_SOURCE_BYTES = 4096
 _MAX_MEDIA_TYPE_BYTES = 255
-_MAX_TITLE_BYTES = 1024
 _MAX_URL_BYTES = 4096
 _MAX_REQUEST_ID_BYTES = 128
 _METADATA_PREFIX = "metadata."
+# Title, address, and all keys that may be set and as many that may be unset.
+_MAX_MASK_PATHS = 256
 
 
 def document_to_pb(stored: StoredDocument, *, include_text: bool = False) -> document_pb2.Document:
@@ -101,7 +102,9 @@ def fields_change(request: corpus_service_pb2.UpdateDocumentRequest) -> Callable
             return replace(new, metadata=metadata)
         keys = {path.removeprefix(_METADATA_PREFIX) for path in masked if path.startswith(_METADATA_PREFIX)}
         kept: dict[str, SetValue] = {key: value for key, value in old.metadata.items() if key not in keys}
-        return replace(new, metadata=kept | {key: metadata[key] for key in keys if key in metadata})
+        merged = kept | {key: metadata[key] for key in sorted(keys) if key in metadata}
+        check_limits(merged, "metadata")
+        return replace(new, metadata=merged)
 
     return changed
 
@@ -116,8 +119,16 @@ def request_claim(request: Message, request_id: str, ttl_s: float) -> RequestCla
 
 
 def _checked_paths(mask: field_mask_pb2.FieldMask) -> Sequence[str]:
+    if len(mask.paths) > _MAX_MASK_PATHS:
+        raise InvalidRequest(
+            FieldError("update_mask", f"{len(mask.paths):,} paths, at most {_MAX_MASK_PATHS}"),
+            reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
+            metadata={"limit": str(_MAX_MASK_PATHS), "actual": str(len(mask.paths))},
+        )
     for path in mask.paths:
         is_key = path.startswith(_METADATA_PREFIX) and path != _METADATA_PREFIX
+        if is_key and len(path.removeprefix(_METADATA_PREFIX).encode()) > MAX_KEY_BYTES:
+            raise InvalidRequest(FieldError("update_mask", f"{path[:40]!r}… names a key above {MAX_KEY_BYTES} bytes"))
         if path not in {"title", "source_url", "metadata"} and not is_key:
             raise InvalidRequest(
                 FieldError("update_mask", f"{path!r} cannot be changed; title, source_url, metadata, metadata.KEY can")
@@ -126,7 +137,7 @@ def _checked_paths(mask: field_mask_pb2.FieldMask) -> Sequence[str]:
 
 
 def _title(title: str) -> str:
-    _check_bytes(title, _MAX_TITLE_BYTES, "title")
+    _check_bytes(title, MAX_TITLE_BYTES, "title")
     return title
 
 

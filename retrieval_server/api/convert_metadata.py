@@ -6,26 +6,16 @@ from datetime import UTC, datetime
 
 from google.protobuf import timestamp_pb2
 
-from groundwire.v1 import error_pb2, metadata_pb2
-from retrieval_server.corpus.metadata import SetValue
+from groundwire.v1 import metadata_pb2
+from retrieval_server.corpus.metadata import SetValue, check_limits
 from retrieval_server.errors import FieldError, InvalidRequest
-
-_MAX_KEY_BYTES = 128
-_MAX_KEYS = 64
-_MAX_BYTES = 64 * 1024
 
 
 def metadata_from_pb(values: Mapping[str, metadata_pb2.MetadataValue], field: str = "metadata") -> dict[str, SetValue]:
     """Return the checked values. Raises InvalidRequest naming `field` and the key."""
-    if len(values) > _MAX_KEYS:
-        raise _beyond(field, "keys", len(values), _MAX_KEYS)
-    size_bytes = sum(len(key.encode()) + value.ByteSize() for key, value in values.items())
-    if size_bytes > _MAX_BYTES:
-        raise _beyond(field, "bytes", size_bytes, _MAX_BYTES)
-    for key in values:
-        if not 1 <= len(key.encode()) <= _MAX_KEY_BYTES:
-            raise InvalidRequest(FieldError(field, f"a key takes 1 to {_MAX_KEY_BYTES} bytes"))
-    return {key: _value_from_pb(value, f"{field}[{key!r}]") for key, value in sorted(values.items())}
+    metadata = {key: _value_from_pb(value, f"{field}[{key!r}]") for key, value in sorted(values.items())}
+    check_limits(metadata, field)
+    return metadata
 
 
 def metadata_to_pb(metadata: Mapping[str, SetValue]) -> dict[str, metadata_pb2.MetadataValue]:
@@ -67,11 +57,3 @@ def _value_to_pb(value: SetValue) -> metadata_pb2.MetadataValue:
         stamp.FromDatetime(value)
         return metadata_pb2.MetadataValue(time=stamp)
     return metadata_pb2.MetadataValue(number=value)
-
-
-def _beyond(field: str, what: str, actual: int, limit: int) -> InvalidRequest:
-    return InvalidRequest(
-        FieldError(field, f"{actual:,} {what}, at most {limit:,}"),
-        reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
-        metadata={"limit": str(limit), "actual": str(actual)},
-    )

@@ -10,15 +10,18 @@ from groundwire.v1 import corpus_service_pb2, corpus_service_pb2_grpc, error_pb2
 from retrieval_server.api.convert_corpus import document_to_pb, document_to_put, fields_change, request_claim
 from retrieval_server.api.convert_filter import passage_filter
 from retrieval_server.api.message_size import check_message_size, fitting_count
-from retrieval_server.api.paging import page_of
+from retrieval_server.api.paging import Listing, checked_page_size
 from retrieval_server.api.status import item_status
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.changes import CommittedChange
+from retrieval_server.corpus.collection_settings import CollectionSettings
+from retrieval_server.corpus.document_listing import LIST_START, ListPlace
 from retrieval_server.corpus.document_rows import StoredDocument
-from retrieval_server.corpus.document_writing import DocumentWriting
+from retrieval_server.corpus.document_writing import DocumentWriting, parse_to_put
+from retrieval_server.corpus.documents import ParseLimits
 from retrieval_server.corpus.open_collection import OpenCollection
 from retrieval_server.corpus.reader import CorpusReader
-from retrieval_server.corpus.store import Answered, document_not_found
+from retrieval_server.corpus.store import Answered, document_not_found, etag_mismatch
 from retrieval_server.errors import FieldError, InvalidRequest, NotFound
 from retrieval_server.settings import ServerSettings
 
@@ -39,8 +42,14 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         """Add or replace one document."""
         document = document_to_put(request)
         answered = self._answered(request, request.request_id, _put_response)
+        parsed = None
+        if not self._catalog.has(request.collection):
+            # What is refused makes no collection.
+            parsed = await parse_to_put(document.file, self._limits())
+            if request.etag:
+                raise etag_mismatch(request.etag, "")
         opened = await self._catalog.get_or_create(request.collection)
-        made = await self._writing(opened).put(document, answered)
+        made = await self._writing(opened).put(document, answered, parsed)
         return corpus_service_pb2.PutDocumentResponse.FromString(made)
 
     async def GetDocument(
@@ -64,15 +73,16 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
     ) -> corpus_service_pb2.ListDocumentsResponse:
         """List documents by path."""
         opened = self._catalog.get(request.collection)
-        wanted = passage_filter(request.filter)
-        found = await opened.read(lambda reader: reader.documents_matching(wanted))
-        by_key = {f"{document.path}\0{document.document_id}": document for document in found}
-        keys, _ = page_of(list(by_key), request.page_size, request.page_token)
-        documents = [document_to_pb(by_key[key]) for key in keys]
-        size = fitting_count(documents, self._settings)
+        wanted, size = passage_filter(request.filter), checked_page_size(request.page_size)
+        listing = Listing(request, opened.collection.create_time_unix_ms)
+        place = ListPlace(*listing.place(request.page_token)) if request.page_token else LIST_START
+        found = await opened.read(lambda reader: reader.documents_after(place, wanted, size + 1))
+        documents = [document_to_pb(one) for one in found[:size]]
         # A page may be cut short by the size of a message; the token then goes on behind what fitted.
-        _, token = page_of(list(by_key), size, request.page_token) if size else (keys, "")
-        return corpus_service_pb2.ListDocumentsResponse(documents=documents[:size], next_page_token=token)
+        count = fitting_count(documents, self._settings)
+        is_last = count == len(found)
+        token = "" if is_last else listing.token(found[count - 1].path, found[count - 1].document_id)
+        return corpus_service_pb2.ListDocumentsResponse(documents=documents[:count], next_page_token=token)
 
     async def UpdateDocument(
         self, request: corpus_service_pb2.UpdateDocumentRequest, context: Context
@@ -129,7 +139,7 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
             )
         wanted = passage_filter(request.filter)
         if request.dry_run:
-            found = await opened.read(lambda reader: reader.documents_matching(wanted))
+            found = await opened.read(lambda reader: reader.document_ids_matching(wanted))
             return corpus_service_pb2.DeleteDocumentsByFilterResponse(
                 deleted_count=len(found), index_generation=opened.collection.current_view.generation
             )
@@ -149,6 +159,11 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         _, original = found
         for start in range(0, len(original), _ORIGINAL_PART_BYTES):
             yield corpus_service_pb2.GetOriginalResponse(data=original[start : start + _ORIGINAL_PART_BYTES])
+
+    def _limits(self) -> ParseLimits:
+        return CollectionSettings().limits(
+            max_file_bytes=self._settings.max_file_bytes, max_line_chars=self._settings.max_line_chars
+        )
 
     def _writing(self, opened: OpenCollection) -> DocumentWriting:
         return DocumentWriting(

@@ -5,7 +5,6 @@ import inspect
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
-from functools import partial
 from typing import Any
 
 import grpc
@@ -33,8 +32,10 @@ _MALFORMED = _Malformed()
 class RpcInterceptor(grpc.aio.ServerInterceptor):
     """Wraps the handlers of our own services; health and reflection pass through."""
 
-    def __init__(self, max_concurrent_rpcs: int) -> None:
+    def __init__(self, max_concurrent_rpcs: int, on_end: Callable[[str, str, float], None] | None = None) -> None:
+        """`on_end` is told of each call's method, status and time in seconds."""
         self._max_concurrent_rpcs = max_concurrent_rpcs
+        self._on_end = on_end
         self._running_count = 0
 
     async def intercept_service(
@@ -94,6 +95,12 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
         """Count a call out."""
         self._running_count -= 1
 
+    def ended(self, method: str, code: str, elapsed_s: float, **fields: str) -> None:
+        """Write the log line of a call that has ended, and count it."""
+        _log.info("rpc", method=method, code=code, elapsed_ms=round(elapsed_s * 1000, 2), **fields)
+        if self._on_end is not None:
+            self._on_end(method, code, elapsed_s)
+
 
 class _Call:
     """One call from entry to its log line."""
@@ -121,13 +128,13 @@ class _Call:
             self._limiter.leave()
         if error is None:
             # Written once the response is on its way.
-            asyncio.get_running_loop().call_soon(partial(self._log_line, "OK", elapsed_s=self._elapsed_s()))
+            asyncio.get_running_loop().call_soon(self._limiter.ended, self._method, "OK", self._elapsed_s())
         elif isinstance(error, errors.GroundwireError):
             await self._abort(error)
         elif isinstance(error, asyncio.CancelledError | GeneratorExit):
-            self._log_line("CANCELLED")
+            self._ended("CANCELLED")
         elif isinstance(error, grpc.aio.AbortError):
-            self._log_line("ABORTED")
+            self._ended("ABORTED")
         elif isinstance(error, Exception):
             _log.error("rpc fault", method=self._method, exc_info=error)
             fault = errors.InternalFault(
@@ -137,15 +144,14 @@ class _Call:
 
     async def _abort(self, error: errors.GroundwireError) -> None:
         code = status_code(error)
-        self._log_line(code.name, reason=error.reason_name, detail=clipped(error.message))
+        self._ended(code.name, reason=error.reason_name, detail=clipped(error.message))
         await self._context.abort(code, clipped(error.message), trailers(error))
 
     def _elapsed_s(self) -> float:
         return time.perf_counter() - self._started
 
-    def _log_line(self, code: str, *, elapsed_s: float | None = None, **fields: str) -> None:
-        elapsed_ms = round((self._elapsed_s() if elapsed_s is None else elapsed_s) * 1000, 2)
-        _log.info("rpc", method=self._method, code=code, elapsed_ms=elapsed_ms, **fields)
+    def _ended(self, code: str, **fields: str) -> None:
+        self._limiter.ended(self._method, code, self._elapsed_s(), **fields)
 
 
 def _request_id(details: grpc.HandlerCallDetails) -> str:

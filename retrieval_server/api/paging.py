@@ -1,28 +1,65 @@
-"""Pages of a sorted list of names."""
+"""Pages of a sorted list, by tokens that hold where the next page begins, so that entries may come and go between."""
 
 import base64
-import binascii
+import hashlib
+import json
 from collections.abc import Sequence
+
+from google.protobuf.message import Message
 
 from retrieval_server.errors import FieldError, InvalidRequest
 
 _DEFAULT_PAGE_SIZE = 100
 _MAX_PAGE_SIZE = 1000
+_CHECK_BYTES = 12
 
 
-def page_of(names: Sequence[str], page_size: int, page_token: str) -> tuple[Sequence[str], str]:
-    """Return a page of the sorted `names` and the token of the next one, empty on the last.
-
-    The token holds the last name of the page before, so that names may come and go between pages.
-    """
+def checked_page_size(page_size: int) -> int:
+    """Return how many entries a page may have. Raises InvalidRequest for a negative size."""
     if page_size < 0:
         raise InvalidRequest(FieldError("page_size", "must not be negative"))
-    size = min(page_size or _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE)
-    try:
-        after = base64.b64decode(page_token, altchars=b"-_", validate=True).decode("utf-8")
-    except (ValueError, binascii.Error):
-        raise InvalidRequest(FieldError("page_token", "not a token of this server")) from None
+    return min(page_size or _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE)
+
+
+class Listing:
+    """What is listed: a token of one list means nothing in another one, and is refused there."""
+
+    def __init__(self, request: Message, *also: object) -> None:
+        """Take the request, whose page and token may differ, and what else the list depends on."""
+        asked = type(request)()
+        asked.CopyFrom(request)
+        asked.ClearField("page_size")
+        asked.ClearField("page_token")
+        self._name = repr((request.DESCRIPTOR.full_name, asked.SerializeToString(deterministic=True), also)).encode()
+
+    def token(self, *place: str) -> str:
+        """Return the token of the page that begins behind a place."""
+        body = json.dumps(place).encode()
+        return base64.urlsafe_b64encode(self._check(body) + body).decode()
+
+    def place(self, page_token: str) -> tuple[str, ...]:
+        """Return the place in a token of this list, () without one. Raises InvalidRequest for any other token."""
+        if not page_token:
+            return ()
+        try:
+            decoded = base64.b64decode(page_token, altchars=b"-_", validate=True)
+        except ValueError:
+            decoded = b""
+        check, body = decoded[:_CHECK_BYTES], decoded[_CHECK_BYTES:]
+        if check != self._check(body):
+            raise InvalidRequest(
+                FieldError("page_token", "is damaged, or of another list, collection or filter; begin without one")
+            )
+        return tuple(json.loads(body))
+
+    def _check(self, body: bytes) -> bytes:
+        return hashlib.blake2b(body, key=hashlib.sha256(self._name).digest(), digest_size=_CHECK_BYTES).digest()
+
+
+def page_of(names: Sequence[str], page_size: int, page_token: str, listing: Listing) -> tuple[Sequence[str], str]:
+    """Return a page of the sorted `names` and the token of the next one, empty on the last."""
+    size = checked_page_size(page_size)
+    after = "".join(listing.place(page_token))
     rest = [name for name in names if name > after]
     page = rest[:size]
-    token = base64.urlsafe_b64encode(page[-1].encode()).decode() if len(rest) > size else ""
-    return page, token
+    return page, listing.token(page[-1]) if len(rest) > size else ""

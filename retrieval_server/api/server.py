@@ -17,6 +17,7 @@ from groundwire.v1 import (
     retrieval_service_pb2_grpc,
 )
 from retrieval_server.api.interceptor import RpcInterceptor
+from retrieval_server.metrics import Metrics
 from retrieval_server.settings import ServerSettings
 
 _SERVICE_NAMES = tuple(
@@ -45,11 +46,12 @@ class ApiServer:
         corpus: corpus_service_pb2_grpc.CorpusServiceServicer,
         admin: admin_service_pb2_grpc.AdminServiceServicer,
         evaluation: evaluation_service_pb2_grpc.EvaluationServiceServicer,
+        metrics: Metrics,
     ) -> None:
         self._settings = settings
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(
-            interceptors=[RpcInterceptor(settings.max_concurrent_rpcs)],
+            interceptors=[RpcInterceptor(settings.max_concurrent_rpcs, metrics.rpc_ended)],
             options=[
                 ("grpc.max_receive_message_length", settings.max_message_bytes),
                 ("grpc.max_send_message_length", settings.max_message_bytes),

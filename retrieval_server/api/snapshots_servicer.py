@@ -5,7 +5,7 @@ from typing import Any
 import grpc
 
 from groundwire.v1 import collection_pb2, corpus_service_pb2, corpus_service_pb2_grpc
-from retrieval_server.api.paging import page_of
+from retrieval_server.api.paging import Listing, page_of
 from retrieval_server.corpus.catalog import checked_name
 from retrieval_server.corpus.snapshots import Snapshot
 from retrieval_server.corpus.snapshotting import Snapshotting
@@ -35,7 +35,7 @@ class SnapshotsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         found = await self._snapshotting.list_all(collection)
         # Pages go by rising keys.
         by_key = {f"{_LARGEST_TIME - one.create_time_unix_ms:016d}{one.snapshot_id}": one for one in found}
-        page, token = page_of(sorted(by_key), request.page_size, request.page_token)
+        page, token = page_of(sorted(by_key), request.page_size, request.page_token, Listing(request))
         return corpus_service_pb2.ListSnapshotsResponse(
             snapshots=[_snapshot(by_key[key]) for key in page], next_page_token=token
         )

@@ -33,6 +33,7 @@ _CODE_BY_REASON = {
     error_pb2.ERROR_REASON_STORAGE_FAILED: grpc.StatusCode.INTERNAL,
     error_pb2.ERROR_REASON_OUTCOME_UNKNOWN: grpc.StatusCode.UNKNOWN,
     error_pb2.ERROR_REASON_ETAG_MISMATCH: grpc.StatusCode.ABORTED,
+    error_pb2.ERROR_REASON_COLLECTION_BUSY: grpc.StatusCode.ABORTED,
 }
 
 

@@ -72,6 +72,7 @@ class SyncStream:
                         yield response
                 elif kind == "offer_complete" and not complete:
                     complete = True
+                    sync.complete_offer()
                 else:
                     raise _wrong_order(f"{kind or 'an empty message'} may not come here")
             yield self._progress(sync_pb2.SYNC_PHASE_INDEXING)

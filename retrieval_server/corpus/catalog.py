@@ -3,9 +3,8 @@
 import asyncio
 import errno
 import os
-import shutil
-import sqlite3
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,11 +15,15 @@ from retrieval_server.corpus.collection import Collection
 from retrieval_server.corpus.collection_directories import NAME, CollectionDirectories
 from retrieval_server.corpus.collection_settings import CollectionSettings
 from retrieval_server.corpus.directory_lock import DirectoryLock
+from retrieval_server.corpus.exclusion import Exclusion, Work
+from retrieval_server.corpus.founding import found_collection
+from retrieval_server.corpus.known_terms import DEFAULT_MEMORY_BYTES, TermMemory
 from retrieval_server.corpus.open_collection import OpenCollection, collection_not_found, read_only
+from retrieval_server.corpus.opening import clear_storage_errors, open_collection
 from retrieval_server.corpus.rebuilding import Rebuild
 from retrieval_server.corpus.view import CollectionView
 from retrieval_server.engine.encoder import Encoder
-from retrieval_server.errors import Conflict, FailedPrecondition, FieldError, GroundwireError, InvalidRequest
+from retrieval_server.errors import Conflict, FieldError, GroundwireError, InvalidRequest
 
 T = TypeVar("T")
 
@@ -42,8 +45,16 @@ def checked_name(name: str, field: str) -> str:
 class Catalog:
     """Opens what is there at start, makes new collections on demand, and closes all."""
 
-    def __init__(self, data_dir: Path, encoder: Encoder | None, *, is_read_only: bool = False) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        encoder: Encoder | None,
+        *,
+        is_read_only: bool = False,
+        known_terms_bytes: int = DEFAULT_MEMORY_BYTES,
+    ) -> None:
         self._is_read_only = is_read_only
+        self._term_memory = TermMemory(known_terms_bytes)
         self._root = data_dir / "collections"
         self._directories = CollectionDirectories(self._root)
         self._lock = DirectoryLock(data_dir)
@@ -51,7 +62,7 @@ class Catalog:
         self._open: dict[str, OpenCollection] = {}
         self._damaged: dict[str, GroundwireError] = {}
         self._rebuilds: dict[str, Rebuild] = {}
-        self._changing = asyncio.Lock()
+        self._exclusion = Exclusion()
         self._changes: set[asyncio.Task[Any]] = set()
 
     async def open_all(self) -> None:
@@ -75,6 +86,11 @@ class Catalog:
         """Return the names of all collections, sorted, those that cannot be used among them."""
         return sorted((*self._open, *self._damaged))
 
+    def has(self, name: str, field: str = "collection") -> bool:
+        """Tell whether there is a collection of that name, be it damaged. Raises InvalidRequest naming `field`."""
+        name = checked_name(name, field)
+        return name in self._open or name in self._damaged
+
     def damage(self, name: str) -> str:
         """Return why a collection cannot be used; "" when it can."""
         error = self._damaged.get(name)
@@ -84,7 +100,7 @@ class Catalog:
         """Return a collection. Raises NotFound."""
         name = checked_name(name, field)
         if name in self._damaged:
-            raise self._damaged[name]
+            raise self._damaged[name].with_traceback(None)  # or it would grow with each raise
         found = self._open.get(name)
         if found is None:
             raise collection_not_found(name)
@@ -95,118 +111,124 @@ class Catalog:
         name = checked_name(name, field)
 
         async def change() -> OpenCollection:
-            if name not in self._open and name not in self._damaged:
-                self._check_writable()
-                await self._open_one(name)
+            await self._exclusion.until_free(name)
+            if not self.has(name):
+                await self._create(name, CollectionSettings())
             return self.get(name, field)
 
-        return await self._change(change)
+        return self.get(name, field) if self.has(name, field) else await self._to_its_end(change())
 
     async def create(self, name: str, settings: CollectionSettings) -> OpenCollection:
-        """Make an empty collection. Raises Conflict when there is one of that name."""
+        """Make an empty collection. Raises Conflict when there is one, COLLECTION_BUSY while it is changed."""
         if not name:
             raise InvalidRequest(FieldError("name", "must be set"))
         checked_name(name, "name")
 
         async def change() -> OpenCollection:
-            self._check_writable()
-            if name in self.names():
+            await self._exclusion.until_free(name, Work.CREATION)
+            self._exclusion.check(name)
+            if self.has(name):
                 raise Conflict(
                     error_pb2.ERROR_REASON_COLLECTION_EXISTS,
                     f"collection {name!r} exists already",
                     metadata={"collection": name},
                 )
-            opened = await self._open_one(name)
-            await opened.write(Collection.configure, settings)
-            return opened
+            return await self._create(name, settings)
 
-        return await self._change(change)
+        return await self._to_its_end(change())
 
     async def delete(self, name: str) -> int:
         """Remove a collection, a damaged one as well; return how many documents it had as far as that is known.
 
-        Raises NotFound; Conflict while something is synced into it.
+        Raises NotFound; Conflict while something is synced into it; COLLECTION_BUSY while it is changed.
         """
         if not name:
             raise InvalidRequest(FieldError("name", "must be set"))
+        checked_name(name, "name")
 
         async def change() -> int:
+            await self._exclusion.until_free(name, Work.CREATION)
             self._check_writable()
-            count = 0
-            if name not in self._damaged:
-                opened = self.get(name, "name")
-                _check_no_sync(opened)
-                count = (await opened.read(lambda reader: reader.counts())).document_count
-                # From here on nobody finds it; what was begun before ends first.
-                del self._open[name]
-                await self._end_rebuild(name)
-                await opened.close()
-            self._damaged.pop(name, None)
-            for directory in reversed(self._directories.versions(name)):
-                await asyncio.to_thread(self._directories.remove, directory)
-            return count
+            with self._exclusion.doing(name, Work.REMOVAL):
+                count = 0
+                if name not in self._damaged:
+                    opened = self.get(name, "name")
+                    count = (await opened.read(lambda reader: reader.counts())).document_count
+                    _check_no_sync(opened)
+                    # From here on nobody finds it; what was begun before ends first.
+                    del self._open[name]
+                    await opened.close()
+                self._damaged.pop(name, None)
+                with clear_storage_errors(name, "cannot be removed"):
+                    try:
+                        await asyncio.to_thread(self._directories.remove_all, name)
+                    except OSError:
+                        await self._open_or_set_aside(name)
+                        raise
+                return count
 
-        return await self._change(change)
+        return await self._to_its_end(change())
 
     async def replace(self, name: str, fill: Callable[[Path, CollectionView | None], None]) -> OpenCollection:
         """Let what `fill` makes take the place of a collection, or be one; it is told what was there.
 
-        Searches go on; those that have begun end on what was there. Raises Conflict while something is synced into it.
+        Searches go on; those that have begun end on what was there. Raises Conflict while something is synced into it,
+        COLLECTION_BUSY while it is changed.
         """
+        checked_name(name, "collection")
 
         async def change() -> OpenCollection:
-            opened = self._open.get(name)
-            if opened is None:
-                directory = await asyncio.to_thread(self._directories.put_next, name, lambda target: fill(target, None))
+            await self._exclusion.until_free(name, Work.CREATION)
+            with self._exclusion.doing(name, Work.RESTORE):
+                opened = self._open.get(name)
+                if opened is None:
+                    return await self._put_back(name, fill)
+                _check_no_sync(opened)
+
+                def make_next(old: Collection) -> Collection:
+                    view = old.current_view
+                    directory = self._directories.put_next(name, lambda target: fill(target, view))
+                    try:
+                        return open_collection(name, directory, self._encoder, self._term_memory)
+                    except GroundwireError:
+                        self._directories.remove(directory)
+                        raise
+
+                opened.is_being_replaced = True
                 try:
-                    opened = await self._open_one(name)
-                except GroundwireError:
-                    await asyncio.to_thread(self._directories.remove, directory)
-                    raise
-                self._damaged.pop(name, None)
+                    await opened.replace(make_next)
+                finally:
+                    opened.is_being_replaced = False
+                await asyncio.to_thread(self._directories.remove_older, name)
                 return opened
-            _check_no_sync(opened)
 
-            def make_next(old: Collection) -> Collection:
-                view = old.current_view
-                directory = self._directories.put_next(name, lambda target: fill(target, view))
-                try:
-                    return self._open_directory(name, directory)
-                except GroundwireError:
-                    self._directories.remove(directory)
-                    raise
-
-            opened.is_being_replaced = True
-            try:
-                await self._end_rebuild(name)
-                await opened.replace(make_next)
-            finally:
-                opened.is_being_replaced = False
-            await asyncio.to_thread(self._remove_older, name)
-            return opened
-
-        return await self._change(change)
+        return await self._to_its_end(change())
 
     def rebuild(self, name: str, *, full: bool) -> Rebuild:
-        """Start to rebuild a collection, or return the rebuild that is running. Raises NotFound."""
-        opened = self.get(name)
-        running = self._rebuilds.get(opened.name)
-        if running is not None and running.is_running:
-            return running
-        self._rebuilds[opened.name] = Rebuild(opened, full=full)
-        return self._rebuilds[opened.name]
+        """Start to rebuild a collection, or return the rebuild that is running and does no less.
 
-    async def _change(self, change: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Carry out a change of which collections there are, one at a time.
+        Raises NotFound, FailedPrecondition on a replica, COLLECTION_BUSY while it is changed.
+        """
+        opened = self.get(name)
+        self._check_writable()
+        running = self._rebuilds.get(opened.name)
+        if running is not None and running.is_running and running.does(full=full):
+            return running
+        self._exclusion.begin(opened.name, Work.REBUILD)
+        started = Rebuild(opened, full=full, when_done=partial(self._rebuild_ended, opened.name))
+        self._rebuilds[opened.name] = started
+        return started
+
+    def _rebuild_ended(self, name: str) -> None:
+        del self._rebuilds[name]
+        self._exclusion.end(name)
+
+    async def _to_its_end(self, change: Coroutine[Any, Any, T]) -> T:
+        """Carry out a change of which collections there are.
 
         It comes to its end although its caller leaves: half of it would keep files open that nobody knows of.
         """
-
-        async def in_turn() -> T:
-            async with self._changing:
-                return await change()
-
-        task = asyncio.create_task(in_turn())
+        task = asyncio.create_task(change)
         self._changes.add(task)
         task.add_done_callback(self._changes.discard)
         return await asyncio.shield(task)
@@ -215,17 +237,13 @@ class Catalog:
         if self._is_read_only:
             raise read_only()
 
-    async def _end_rebuild(self, name: str) -> None:
-        rebuild = self._rebuilds.pop(name, None)
-        if rebuild is not None:
-            await rebuild.close()
-
     async def close(self) -> None:
         """Close every collection."""
         if self._changes:
             await asyncio.wait(self._changes)
-        for name, opened in self._open.items():
-            await self._end_rebuild(name)
+        for rebuild in list(self._rebuilds.values()):
+            await rebuild.close()
+        for opened in self._open.values():
             await opened.close()
         self._open.clear()
         self._lock.release()
@@ -238,35 +256,36 @@ class Catalog:
             self._damaged[name] = error
             _log.error("collection cannot be used", collection=name, problem=error.message)
 
-    async def _open_one(self, name: str) -> OpenCollection:
-        directory = self._directories.current(name)
-        collection = await asyncio.to_thread(self._open_directory, name, directory)
-        opened = OpenCollection(collection, self._encoder, is_read_only=self._is_read_only)
-        self._open[name] = opened
-        await asyncio.to_thread(self._remove_older, name)
+    async def _create(self, name: str, settings: CollectionSettings) -> OpenCollection:
+        """Make an empty collection, which there is whole or not at all, whenever the process dies."""
+        self._check_writable()
+        with self._exclusion.doing(name, Work.CREATION):
+            with clear_storage_errors(name, "cannot be made"):
+                fill = partial(found_collection, settings=settings)
+                directory = await asyncio.to_thread(self._directories.put_first, name, fill)
+            return await self._opened_or_removed(name, directory)
+
+    async def _put_back(self, name: str, fill: Callable[[Path, CollectionView | None], None]) -> OpenCollection:
+        directory = await asyncio.to_thread(self._directories.put_next, name, lambda target: fill(target, None))
+        opened = await self._opened_or_removed(name, directory)
+        self._damaged.pop(name, None)
         return opened
 
-    def _open_directory(self, name: str, directory: Path) -> Collection:
-        fingerprint, dimension = (self._encoder.fingerprint, self._encoder.dimension) if self._encoder else ("", None)
-        is_new = not directory.exists()
+    async def _opened_or_removed(self, name: str, directory: Path) -> OpenCollection:
+        """Open a collection of which `directory` is new; remove that when it cannot be."""
         try:
-            return Collection(name, directory, fingerprint, dimension)
-        except (OSError, ValueError, sqlite3.Error, GroundwireError) as error:
-            if is_new:
-                # Half a collection would keep the server from starting.
-                shutil.rmtree(directory, ignore_errors=True)
-            if isinstance(error, FailedPrecondition):
-                raise
-            raise GroundwireError(
-                error_pb2.ERROR_REASON_STORAGE_FAILED,
-                f"collection {name} cannot be opened ({error}): if the disk is full, free some space; if "
-                f"{directory} is damaged, put it back with `client snapshot restore` or from a copy, or remove it with "
-                f"`client collections rm {name}` and run `client index` again",
-            ) from error
+            return await self._open_one(name)
+        except GroundwireError:
+            await asyncio.to_thread(self._directories.remove, directory)
+            raise
 
-    def _remove_older(self, name: str) -> None:
-        for directory in reversed(self._directories.versions(name)[1:]):
-            self._directories.remove(directory)
+    async def _open_one(self, name: str) -> OpenCollection:
+        directory = self._directories.current(name)
+        collection = await asyncio.to_thread(open_collection, name, directory, self._encoder, self._term_memory)
+        opened = OpenCollection(collection, self._encoder, is_read_only=self._is_read_only)
+        self._open[name] = opened
+        await asyncio.to_thread(self._directories.remove_older, name)
+        return opened
 
 
 def _check_no_sync(opened: OpenCollection) -> None:

@@ -23,7 +23,7 @@ class EmbeddedWindows:
 
 @dataclass(frozen=True, slots=True)
 class ChunkToEmbed:
-    """A chunk that has no vectors yet."""
+    """A chunk that has no vectors yet; a title that was set on its document is the first of the breadcrumbs."""
 
     chunk_id: int
     kind: ContentKind

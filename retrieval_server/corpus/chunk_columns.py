@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_server.corpus.segment_files import write_json
+from retrieval_server.corpus.durable_json import write_json
 from retrieval_server.engine.chunk_table import ChunkTable
 
 _FORMAT_VERSION = 1

@@ -13,30 +13,28 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from groundwire.v1 import error_pb2
+from retrieval_server.corpus import integrity
 from retrieval_server.corpus.changes import ChunkToEmbed, CommittedChange, EmbeddedWindows, Removal, SourceChange
-from retrieval_server.corpus.collection_settings import CollectionSettings, settings_of
+from retrieval_server.corpus.collection_settings import settings_of
 from retrieval_server.corpus.commit_steps import CommitStep, passed
 from retrieval_server.corpus.dense_manifest import VectorsOf
 from retrieval_server.corpus.dense_segments import DenseSegments
 from retrieval_server.corpus.dense_upkeep import Adopt, Step, next_step
 from retrieval_server.corpus.fusion_text import fusion_from_text, fusion_to_text
 from retrieval_server.corpus.held_views import HeldViews
-from retrieval_server.corpus.integrity import check_database_is_there, check_nothing_was_lost
-from retrieval_server.corpus.known_terms import KnownTerms
+from retrieval_server.corpus.known_terms import KnownTerms, TermMemory
 from retrieval_server.corpus.layout import COLUMNS, DATABASE, DENSE
 from retrieval_server.corpus.lexical_follower import LexicalFollower
 from retrieval_server.corpus.living_chunks import LivingChunks
 from retrieval_server.corpus.reader import CorpusReader, MisshapenVectors
 from retrieval_server.corpus.request_log import RequestClaim
-from retrieval_server.corpus.snapshots import frozen_database, link_lexical
+from retrieval_server.corpus.snapshots import frozen_database, link_dense, link_lexical
 from retrieval_server.corpus.store import Answered, CorpusStore
 from retrieval_server.corpus.synonym_text import synonyms_from_text, synonyms_to_text
 from retrieval_server.corpus.view import CollectionView
 from retrieval_server.engine.chunkers import CHUNKER_VERSION
 from retrieval_server.engine.synonyms import SynonymTable
 from retrieval_server.engine.windows import WINDOWS_VERSION
-from retrieval_server.errors import GroundwireError
 from retrieval_server.model import FusionOverrides, PassageFilter, Profile
 
 # Up to this size an index built afresh costs a few seconds, off the request path.
@@ -47,21 +45,30 @@ _COMPACTED_DEAD_SHARE = 0.05
 class Collection:
     """A collection that is open. Reads from any thread; writes from one thread at a time."""
 
-    def __init__(self, name: str, directory: Path, encoder_fingerprint: str, vector_dimension: int | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        directory: Path,
+        encoder_fingerprint: str,
+        vector_dimension: int | None,
+        term_memory: TermMemory | None = None,
+    ) -> None:
         self.name = name
         self.directory = directory
         self._is_closed = False
         directory.mkdir(parents=True, exist_ok=True)
-        check_database_is_there(directory)
+        integrity.check_writable(directory)
+        integrity.check_database_is_there(directory)
         self._store = CorpusStore(directory / DATABASE)
         self.create_time_unix_ms = self._store.create_time_unix_ms()
         self._stale_chunk_count = self._store.dead_chunk_count
         self.reader = CorpusReader(directory / DATABASE)
         self._check_encoder(encoder_fingerprint)
         self._lexical = LexicalFollower(directory)
-        check_nothing_was_lost(self._lexical.generation, self._store.generation)
+        integrity.check_nothing_was_lost(self._lexical.generation, self._store.generation)
         self._held = HeldViews()
-        self._known_terms = KnownTerms()
+        self._known_terms = KnownTerms(term_memory or TermMemory())
+        self._synonyms = synonyms_from_text(self._store.meta("synonyms"))
         if self._lexical.generation != self._store.generation:
             self._rebuild_lexical()
         self._dense = None if vector_dimension is None else self._open_dense(vector_dimension)
@@ -117,22 +124,16 @@ class Collection:
         """Remove the documents that a filter means, in one commit, as `apply_answered`."""
         if answered.claim is not None and (earlier := self.earlier_response(answered.claim)) is not None:
             return earlier
-        found = self.reader.documents_matching(wanted)
-        return self.apply_answered(Removal([document.document_id for document in found]), answered)
+        return self.apply_answered(Removal(self.reader.document_ids_matching(wanted)), answered)
 
     def _apply(self, change: SourceChange | Removal, answered: Answered | None) -> tuple[CommittedChange, bytes]:
         committed, response = self._store.commit(change, answered)
-        try:
+        with integrity.outcome_unknown("the change is stored but not yet searchable"):
             self._stale_chunk_count = self._store.dead_chunk_count
             if not self._lexical.follow(committed):
                 self._rebuild_lexical()
             self._publish(self._current(self._view.vector_epoch, None if committed.is_moved else committed))
             passed(CommitStep.PUBLISHED)
-        except (OSError, ValueError, sqlite3.Error, GroundwireError) as error:
-            raise GroundwireError(
-                error_pb2.ERROR_REASON_OUTCOME_UNKNOWN,
-                f"the change is stored but not yet searchable ({error}); the server goes on trying, repeating is safe",
-            ) from error
         return committed, response
 
     def rebuild_documents(self, change: SourceChange, kept_rows: Sequence[int]) -> None:
@@ -144,14 +145,16 @@ class Collection:
         self._outdated_document_count = self.reader.outdated_document_count()
 
     def freeze(self, target: Path) -> tuple[int, sqlite3.Connection]:
-        """Link the lexical index into `target`; return the generation and a connection that sees just that."""
+        """Link both indexes into `target`; return the generation and a connection that sees just that."""
         self.catch_up()
         link_lexical(self.directory, target)
+        link_dense(self.directory, target)
         return self._store.generation, frozen_database(self.directory / DATABASE)
 
     def put_synonyms(self, table: SynonymTable) -> None:
         """Replace the synonym table; searches use it at once."""
         self._store.set_meta(synonyms=synonyms_to_text(table))
+        self._synonyms = table
         self._view = replace(self._view, synonyms=table)
 
     def put_tuned_fusion(self, setting_of: Mapping[Profile, FusionOverrides]) -> None:
@@ -163,13 +166,6 @@ class Collection:
         self._store.set_meta(tuned_fusion=fusion_to_text(kept))
         self._view = replace(self._view, tuned_fusion=fusion_from_text(self._store.meta("tuned_fusion")))
 
-    def configure(self, settings: CollectionSettings) -> None:
-        """Set how a collection that is still empty is to work."""
-        self._store.set_meta(**settings.to_meta())
-        if self._dense is not None:
-            self._dense = self._open_dense(self._dense.dimension)
-        self._publish(replace(self._view, settings=settings))
-
     def is_behind(self) -> bool:
         """Tell whether searches do not see the last committed change, since its indexing failed."""
         return self._view.generation != self._store.generation
@@ -178,14 +174,9 @@ class Collection:
         """Make the last committed change visible after a failure."""
         if not self.is_behind():
             return
-        try:
+        with integrity.outcome_unknown("what is stored is not yet searchable"):
             self._rebuild_lexical()
             self._publish(self._current(self._view.vector_epoch))
-        except (OSError, ValueError, sqlite3.Error) as error:
-            raise GroundwireError(
-                error_pb2.ERROR_REASON_OUTCOME_UNKNOWN,
-                f"what is stored is not yet searchable ({error}); the server goes on trying, repeating is safe",
-            ) from error
 
     def chunks_to_embed(self, after_chunk_id: int, limit: int) -> list[ChunkToEmbed]:
         """Return living chunks without vectors, by chunk id."""
@@ -214,26 +205,31 @@ class Collection:
 
     def vector_step(self) -> Step | None:
         """Return what is worth doing to the vector segments; `corpus.vector_upkeep` carries it out."""
-        if self._is_closed or self._dense is None or self._view.dense is None:
+        if self.is_closed or self._dense is None or self._view.dense is None:
             return None
         return next_step(self._dense, self._view.table.chunk_ids, self._view.generation, self.view)
 
     def adopt_vectors(self, adopt: Adopt) -> None:
         """Finish such a step; searches see what came of it."""
-        if not self._is_closed and adopt():
+        if not self.is_closed and adopt():
             self._publish(self._view)
 
     @property
     def is_closed(self) -> bool:
         """Tell whether the files are released, or about to be."""
-        return self._is_closed
+        return self._held.is_retired
+
+    def retire(self) -> None:
+        """Give out no more views, and wait until nobody reads those that were given out."""
+        self._held.retire()
 
     def close(self) -> None:
         """Release the files once nobody reads them; a second time does nothing."""
+        self.retire()
         if self._is_closed:
             return
         self._is_closed = True
-        self._held.retire()
+        self._known_terms.close()
         self._living.store_columns()
         self._lexical.close()
         self.reader.close()
@@ -256,7 +252,7 @@ class Collection:
             table=self._living.table,
             reader=self.reader,
             known_terms=self._known_terms,
-            synonyms=synonyms_from_text(self._store.meta("synonyms")),
+            synonyms=self._synonyms,
             tuned_fusion=fusion_from_text(self._store.meta("tuned_fusion")),
         )
 

@@ -8,9 +8,11 @@ import re
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from retrieval_server.corpus.directory_lock import fsync_directory
+from retrieval_server.corpus.commit_steps import CommitStep, passed
+from retrieval_server.corpus.directory_lock import fsync_directory, fsync_tree
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _VERSIONED = re.compile(rf"(?P<name>{NAME.pattern})(?:@(?P<number>[1-9][0-9]{{0,17}}))?")
@@ -39,14 +41,24 @@ class CollectionDirectories:
         versions = self.versions(name)
         return versions[0] if versions else self.root / name
 
+    def put_first(self, name: str, fill: Callable[[Path], None]) -> Path:
+        """Return the directory of a collection that there was none of; `fill` made it. It appears whole."""
+        return self._put(name, fill, lambda: self.root / name)
+
     def put_next(self, name: str, fill: Callable[[Path], None]) -> Path:
         """Return a new directory of a collection that `fill` made; it counts from now on."""
+        return self._put(name, fill, lambda: self.root / f"{name}@{self._highest(name) + 1}")
+
+    def _put(self, name: str, fill: Callable[[Path], None], place: Callable[[], Path]) -> Path:
         prepared = self.root / f"{_PREPARED_PREFIX}{name}-{time.time_ns()}"
         try:
             fill(prepared)
-            highest = max((number for number, _ in self._numbered(name)), default=0)
-            placed = self.root / f"{name}@{highest + 1}"
+            # A name that outlives a loss of power must not be that of files that did not.
+            fsync_tree(prepared)
+            placed = place()
+            passed(CommitStep.DIRECTORY_FILLED)
             prepared.rename(placed)
+            passed(CommitStep.DIRECTORY_PLACED)
         finally:
             shutil.rmtree(prepared, ignore_errors=True)
         fsync_directory(self.root)
@@ -59,11 +71,25 @@ class CollectionDirectories:
         fsync_directory(self.root)
         shutil.rmtree(doomed, ignore_errors=True)
 
+    def remove_older(self, name: str) -> None:
+        """Remove the directories of a collection that no longer count; what cannot be, is when it is opened next."""
+        with suppress(OSError):
+            for directory in reversed(self.versions(name)[1:]):
+                self.remove(directory)
+
+    def remove_all(self, name: str) -> None:
+        """Remove all directories of a collection, the one that counts at last."""
+        for directory in reversed(self.versions(name)):
+            self.remove(directory)
+
     def sweep(self) -> None:
         """Remove what removals and preparations left that did not come to their end."""
         for path in self.root.iterdir():
             if path.name.startswith((_DELETED_PREFIX, _PREPARED_PREFIX)):
                 shutil.rmtree(path, ignore_errors=True)
+
+    def _highest(self, name: str) -> int:
+        return max((number for number, _ in self._numbered(name)), default=0)
 
     def _numbered(self, name: str) -> list[tuple[int, Path]]:
         matches = ((_VERSIONED.fullmatch(path.name), path) for path in self.root.iterdir())

@@ -4,7 +4,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from retrieval_server.corpus.segment_files import write_json
+from retrieval_server.corpus.commit_steps import CommitStep, passed
+from retrieval_server.corpus.durable_json import write_json
 
 _MANIFEST = "segments.json"
 _FORMAT_VERSION = 1
@@ -53,3 +54,4 @@ def write_manifest(directory: Path, vectors_of: VectorsOf, generation: int, segm
             "segments": [asdict(entry) for entry in segments],
         },
     )
+    passed(CommitStep.MANIFEST_REPLACED)

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_server.corpus.commit_steps import CommitStep, passed
 from retrieval_server.corpus.dense_manifest import SegmentEntry, VectorsOf, read_manifest, write_manifest
 from retrieval_server.corpus.segment_files import SegmentCorrupt, Windows, open_segment, write_segment
 from retrieval_server.engine.chunk_set import ChunkSet
@@ -113,6 +114,7 @@ class DenseSegments:
         self._being_written.difference_update(entry.name for entry in entries)
         self._segments = segments
         self._remove_others(entries)
+        passed(CommitStep.OLD_SEGMENTS_REMOVED)
 
     def replaced(self, old: OpenSegment, segment: VectorSegment) -> None:
         """Let an equal segment, which is searched in another way, stand for `old`, which was checked."""

@@ -18,6 +18,16 @@ def fsync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
+def fsync_tree(directory: Path) -> None:
+    """Make durable all that is in a directory, however deep, and its names."""
+    for path in (*directory.rglob("*"), directory):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 class DirectoryLock:
     """An advisory lock that the kernel drops when the process ends, however it ends."""
 

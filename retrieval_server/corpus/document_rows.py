@@ -18,6 +18,7 @@ from retrieval_server.corpus.metadata import (
     metadata_from_json,
     metadata_to_json,
 )
+from retrieval_server.corpus.titles import titled_terms
 from retrieval_server.engine.chunkers import CHUNKER_VERSION
 from retrieval_server.engine.lexical import LexicalEntry
 from retrieval_server.model import ContentKind
@@ -155,7 +156,8 @@ def insert_document(
     connection.execute("INSERT INTO texts VALUES (?, ?)", (document_row, document.decoded.text))
     if original is not None:
         connection.execute("INSERT INTO originals VALUES (?, ?)", (document_row, original))
-    return document_row, _insert_chunks(connection, change, document, document_row)
+    set_title = attributes.fields.title or ""
+    return document_row, _insert_chunks(connection, change, document, document_row, set_title)
 
 
 def put_windows(connection: sqlite3.Connection, chunk_id: int, windows: EmbeddedWindows) -> None:
@@ -171,10 +173,16 @@ def put_windows(connection: sqlite3.Connection, chunk_id: int, windows: Embedded
 
 
 def _insert_chunks(
-    connection: sqlite3.Connection, change: SourceChange, document: ParsedDocument, document_row: int
+    connection: sqlite3.Connection,
+    change: SourceChange,
+    document: ParsedDocument,
+    document_row: int,
+    set_title: str,
 ) -> list[LexicalEntry]:
     embeddable = document.kind is not ContentKind.DATA
     windows = change.windows_by_path.get(document.relative_path)
+    if document.set_title != set_title:  # it was changed while they were made: others are made later
+        windows = None
     entries: list[LexicalEntry] = []
     for ordinal, chunk in enumerate(document.chunks):
         span = chunk.span
@@ -194,7 +202,7 @@ def _insert_chunks(
         chunk_id = _inserted(connection, "chunks", values)
         if windows is not None:
             put_windows(connection, chunk_id, windows[ordinal])
-        entries.append(LexicalEntry(chunk_id, document_row, chunk.terms))
+        entries.append(LexicalEntry(chunk_id, document_row, titled_terms(chunk.terms, set_title, span.breadcrumbs)))
     return entries
 
 

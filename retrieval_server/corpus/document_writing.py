@@ -37,14 +37,19 @@ class DocumentWriting:
         self._max_file_bytes = max_file_bytes
         self._max_line_chars = max_line_chars
 
-    async def put(self, document: DocumentToPut, answered: Answered) -> bytes:
-        """Add or replace a document. Raises InvalidRequest for content that cannot be stored."""
+    async def put(
+        self, document: DocumentToPut, answered: Answered, parsed_by_default: ParsedFile | None = None
+    ) -> bytes:
+        """Add or replace a document, that was perhaps parsed already, under the settings of a new collection.
+
+        Raises InvalidRequest for content that cannot be stored.
+        """
         if (earlier := await self._earlier(answered)) is not None:
             return earlier
         limits = self._settings.limits(max_file_bytes=self._max_file_bytes, max_line_chars=self._max_line_chars)
-        parsed = await _parse(document.file, limits)
-        if isinstance(parsed, SkippedFile):
-            raise InvalidRequest(FieldError("content", f"cannot be stored: {parsed.detail}"))
+        parsed = parsed_by_default if self._settings == CollectionSettings() else None
+        if parsed is None:
+            parsed = await parse_to_put(document.file, limits)
         attributes = PutAttributes(document.file.media_type, document.fields)
         return await self._replace(document.source_key, parsed, attributes, document.expected_etag, answered)
 
@@ -56,6 +61,17 @@ class DocumentWriting:
         answered: Answered,
     ) -> bytes:
         """Change what is set on a document; `changed` makes the new fields of the old. Raises NotFound."""
+        # One after the other: of many at once, the last would find another version as often as there are others.
+        async with self._opened.lock_of(document_id):
+            return await self._update(document_id, changed, expected_etag, answered)
+
+    async def _update(
+        self,
+        document_id: str,
+        changed: Callable[[SetFields], SetFields],
+        expected_etag: str | None,
+        answered: Answered,
+    ) -> bytes:
         if (earlier := await self._earlier(answered)) is not None:
             return earlier
         for attempt in range(1, _MAX_UPDATE_ATTEMPTS + 1):
@@ -105,7 +121,7 @@ class DocumentWriting:
     async def _replace(
         self, source_key: str, parsed: ParsedFile, attributes: PutAttributes, etag: str | None, answered: Answered
     ) -> bytes:
-        document, original = parsed
+        document, original = parsed.titled(attributes.fields.title or "")
         path = document.relative_path
         change = SourceChange(
             source_key=source_key,
@@ -118,6 +134,14 @@ class DocumentWriting:
             expected_etags={} if etag is None else {path: etag},
         )
         return await self._opened.write(Collection.apply_answered, change, answered)
+
+
+async def parse_to_put(file: File, limits: ParseLimits) -> ParsedFile:
+    """Return the document that a file makes. Raises InvalidRequest for content that cannot be stored."""
+    parsed = await _parse(file, limits)
+    if isinstance(parsed, SkippedFile):
+        raise InvalidRequest(FieldError("content", f"cannot be stored: {parsed.detail}"))
+    return parsed
 
 
 async def _parse(file: File, limits: ParseLimits) -> ParsedFile | SkippedFile:

@@ -8,12 +8,14 @@ from retrieval_server.corpus.decode import DecodedText
 from retrieval_server.corpus.extraction import UnusableFile, extract
 from retrieval_server.corpus.records import RecordChunk, read_record_file
 from retrieval_server.engine.chunkers import Chunk, LineIndex, chunk_text
+from retrieval_server.engine.chunkers.breadcrumbs import bounded
 from retrieval_server.engine.chunkers.sentences import sentence_chunks
 from retrieval_server.engine.languages import is_prose
 from retrieval_server.engine.lexical import index_terms
 from retrieval_server.model import ContentKind, MetadataValue
 
 MAX_RELATIVE_PATH_BYTES = 4096
+MAX_TITLE_BYTES = 1024
 _LANGUAGES_WITH_HEADINGS = frozenset({"markdown", "restructuredtext", "html", "notebook"})
 
 
@@ -51,6 +53,8 @@ class ParsedDocument:
     chunks: tuple[ParsedChunk, ...]
     title: str = ""
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
+    # What a caller set, under which windows are made; not read from the document.
+    set_title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ def parse_document(relative_path: str, data: bytes, limits: ParseLimits) -> Pars
         kind=kind,
         line_count=lines.line_count,
         chunks=chunks,
-        title=title,
+        title=_fitting(title),
         metadata=metadata,
     )
 
@@ -123,7 +127,7 @@ def _record_chunk(relative_path: str, record: RecordChunk, lines: LineIndex) -> 
         end_char=record.end,
         start_line=lines.line_of(record.start),
         end_line=lines.line_of(max(record.start, record.end - 1)),
-        breadcrumbs=record.breadcrumbs,
+        breadcrumbs=bounded(record.breadcrumbs),
         names=record.names,
     )
     terms = index_terms(relative_path, span.breadcrumbs, span.names, record.text)
@@ -134,6 +138,11 @@ def _chunks_of(text: str, lines: LineIndex, language: str, kind: ContentKind, li
     if limits.sentences_per_chunk is not None and kind is ContentKind.DOCS:
         return sentence_chunks(text, lines, limits.sentences_per_chunk, limits.max_chunk_chars)
     return chunk_text(text, lines, language, limits.max_chunk_chars)
+
+
+def _fitting(title: str) -> str:
+    """Return as much of a title as one that is set may take."""
+    return title.encode()[:MAX_TITLE_BYTES].decode(errors="ignore")
 
 
 def _first_heading(chunks: Sequence[ParsedChunk], language: str) -> str:

@@ -1,12 +1,18 @@
 """A read replica: serves the newest snapshot of each collection, and swaps to newer ones as they appear."""
 
 import asyncio
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 import structlog
 
+from groundwire.v1 import error_pb2
 from retrieval_server.corpus.catalog import Catalog
+from retrieval_server.corpus.layout import DATABASE
+from retrieval_server.corpus.snapshot_trials import SnapshotTrials
 from retrieval_server.corpus.snapshots import Snapshot, SnapshotDirectory, copy_snapshot, read_about
 from retrieval_server.corpus.view import CollectionView
 from retrieval_server.errors import GroundwireError
@@ -22,7 +28,7 @@ class Following:
         self._directory = directory
         self._snapshots = SnapshotDirectory(directory)
         self._interval_s = interval_s
-        self._failed: set[str] = set()
+        self._trials = SnapshotTrials(directory, interval_s)
 
     async def run(self) -> None:
         """Look for newer snapshots until cancelled."""
@@ -34,28 +40,61 @@ class Following:
                 _log.exception("following failed")
 
     async def catch_up(self) -> None:
-        """Swap to snapshots that are newer than what is served. One that cannot be used is logged and passed over."""
-        newest: dict[str, Snapshot] = {}
-        for snapshot in await asyncio.to_thread(self._snapshots.list_all):
-            newest.setdefault(snapshot.collection, snapshot)
-        for name, snapshot in newest.items():
-            if snapshot.snapshot_id in self._failed or self._served_id(name) == snapshot.snapshot_id:
-                continue
-            try:
-                await self._catalog.replace(name, partial(_fill, self._directory / snapshot.snapshot_id))
-            except (GroundwireError, OSError) as error:
-                self._failed.add(snapshot.snapshot_id)
-                _log.warning("snapshot cannot be used", snapshot_id=snapshot.snapshot_id, problem=str(error))
-                continue
-            _log.info("snapshot served", snapshot_id=snapshot.snapshot_id, generation=snapshot.generation)
+        """Swap to snapshots that are newer than what is served.
 
-    def _served_id(self, name: str) -> str | None:
+        One that cannot be served is logged and tried again later; an older one is then served where there is none yet.
+        """
+        try:
+            listed = await asyncio.to_thread(self._snapshots.list_all)
+        except OSError as error:
+            _log.warning("snapshots cannot be listed yet", directory=str(self._directory), problem=str(error))
+            return
+        self._trials.forget(all_but={snapshot.snapshot_id for snapshot in listed})
+        by_collection: dict[str, list[Snapshot]] = {}
+        for snapshot in listed:
+            by_collection.setdefault(snapshot.collection, []).append(snapshot)
+        for newest_first in by_collection.values():
+            await self._follow(newest_first)
+
+    async def _follow(self, newest_first: Sequence[Snapshot]) -> None:
+        served = self._served(newest_first[0].collection)
+        for snapshot in newest_first:
+            is_newest = snapshot is newest_first[0]
+            if served is not None and (
+                snapshot.snapshot_id == served.snapshot_id
+                or (not is_newest and snapshot.create_time_unix_ms <= served.create_time_unix_ms)
+            ):
+                return
+            now_s = asyncio.get_running_loop().time()
+            if not await asyncio.to_thread(self._trials.is_due, snapshot, now_s):
+                continue
+            files = await asyncio.to_thread(self._trials.files, snapshot)
+            try:
+                await self._catalog.replace(
+                    snapshot.collection, partial(_fill, snapshot, self._directory / snapshot.snapshot_id)
+                )
+            except (GroundwireError, OSError, sqlite3.Error) as error:
+                self._trials.failed(snapshot, error, now_s, files)
+                continue
+            self._trials.served(snapshot)
+            _log.info("snapshot served", snapshot_id=snapshot.snapshot_id, generation=snapshot.generation)
+            return
+
+    def _served(self, name: str) -> Snapshot | None:
         if name not in self._catalog.names() or self._catalog.damage(name):
             return None
-        about = read_about(self._catalog.get(name).collection.directory)
-        return None if about is None else about.snapshot_id
+        return read_about(self._catalog.get(name).collection.directory)
 
 
-def _fill(source: Path, target: Path, replaced: CollectionView | None) -> None:
+def _fill(snapshot: Snapshot, source: Path, target: Path, replaced: CollectionView | None) -> None:
     del replaced  # generations are those of the server that is followed
     copy_snapshot(source, target)
+    with closing(sqlite3.connect(target / DATABASE, isolation_level=None)) as connection:
+        has_tables = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
+        row = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone() if has_tables else None
+    if (int(row[0]) if row else 0) != snapshot.generation or not has_tables:
+        raise GroundwireError(
+            error_pb2.ERROR_REASON_STORAGE_FAILED,
+            f"{DATABASE} of snapshot {snapshot.snapshot_id} is not that of generation {snapshot.generation}, "
+            "and may be yet to arrive",
+        )

@@ -6,16 +6,18 @@ bounds on both, and ends when it meets them; so one item costs its process and n
 
 import asyncio
 import ctypes
-import multiprocessing
 import os
 import resource
 import signal
 import sys
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from multiprocessing.context import SpawnContext, SpawnProcess
+from typing import Any, Generic, TypeVar
 
 from groundwire.cpu import usable_core_count
 
@@ -33,6 +35,26 @@ class Bounds:
     process_bytes: int
 
 
+class _KillableContext(SpawnContext):
+    """Starts processes and knows them. They are spawned, not forked: onnxruntime and gRPC have threads in this one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._started: weakref.WeakSet[SpawnProcess] = weakref.WeakSet()
+
+    def Process(self, *args: Any, **kwargs: Any) -> SpawnProcess:  # type: ignore[override]  # noqa: N802  as pools call it
+        process = SpawnProcess(*args, **kwargs)
+        self._started.add(process)
+        return process
+
+    def kill_all(self) -> None:
+        """Kill all that were started and have not ended."""
+        for process in list(self._started):
+            if process.pid is not None:
+                with suppress(ValueError):  # released already
+                    process.kill()
+
+
 class GuardedProcesses(Generic[Item, Result]):
     """Processes that do `work`, which must be importable in them; `close` ends them.
 
@@ -45,6 +67,7 @@ class GuardedProcesses(Generic[Item, Result]):
         self._given_up = given_up
         self._is_closed = False
         self._one_by_one = asyncio.Lock()
+        self._context = _KillableContext()
         self._single: ProcessPoolExecutor | None = None
         self._pool = self._start(usable_core_count())
 
@@ -63,11 +86,13 @@ class GuardedProcesses(Generic[Item, Result]):
             return [await self._run_alone(item) for item in items]
 
     def close(self) -> None:
-        """End the processes."""
+        """End the processes at once, whatever they are at: nobody waits for it any more."""
         self._is_closed = True
         for pool in (self._pool, self._single):
             if pool is not None:
                 pool.shutdown(wait=False, cancel_futures=True)
+        # The interpreter would wait at its end until they are done.
+        self._context.kill_all()
 
     async def _run_alone(self, item: Item) -> Result:
         if self._single is None:
@@ -86,10 +111,9 @@ class GuardedProcesses(Generic[Item, Result]):
         return await asyncio.get_running_loop().run_in_executor(pool, _do, self._work, items, self._bounds.cpu_s)
 
     def _start(self, process_count: int) -> ProcessPoolExecutor:
-        # Spawned, not forked: onnxruntime and gRPC have threads in this process.
         pool = ProcessPoolExecutor(
             process_count,
-            multiprocessing.get_context("spawn"),
+            self._context,
             initializer=_set_up,
             initargs=(self._bounds.process_bytes,),
         )

@@ -41,6 +41,11 @@ class HeldViews:
             self._count_by_generation = +self._count_by_generation
             return min(self._count_by_generation, default=default)
 
+    @property
+    def is_retired(self) -> bool:
+        """Tell whether no more views are given out."""
+        return self._is_retired
+
     def retire(self) -> None:
         """Give out no more views and wait until all are let go."""
         with self._changed:

@@ -1,13 +1,25 @@
-"""Signs that a collection's database is not the one that was served before: an empty or an older file lies no less."""
+"""Signs that a collection is not to be opened as it is. A database that is empty or older than what was served lies."""
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from groundwire.v1 import error_pb2
-from retrieval_server.corpus.layout import DATABASE, LEXICAL_STATE
-from retrieval_server.errors import GroundwireError
+from retrieval_server.corpus.layout import DATABASE, DENSE, LEXICAL, LEXICAL_STATE
+from retrieval_server.errors import FailedPrecondition, GroundwireError
+
+
+def check_writable(directory: Path) -> None:
+    """Refuse a directory that cannot be written. A database that alone cannot is served, and its writes are refused."""
+    for path in (directory, directory / LEXICAL, directory / DENSE):
+        if path.exists() and not os.access(path, os.W_OK):
+            raise FailedPrecondition(
+                error_pb2.ERROR_REASON_STORAGE_FAILED,
+                f"{path} cannot be written by the user that this server runs as: change its owner or mode, or how it "
+                "is mounted, and start the server again",
+            )
 
 
 def check_database_is_there(directory: Path) -> None:
@@ -28,6 +40,18 @@ def check_nothing_was_lost(lexical_generation: int | None, stored_generation: in
             f"{DATABASE} ends at generation {stored_generation}, though {lexical_generation} was served: it is an "
             f"older copy, or came without its -wal file; to go on with it all the same, remove {LEXICAL_STATE}",
         )
+
+
+@contextmanager
+def outcome_unknown(what: str) -> Iterator[None]:
+    """Turn what fails behind a commit into OUTCOME_UNKNOWN: the change is durable, and upkeep goes on with the rest."""
+    try:
+        yield
+    except (OSError, ValueError, sqlite3.Error, GroundwireError) as error:
+        raise GroundwireError(
+            error_pb2.ERROR_REASON_OUTCOME_UNKNOWN,
+            f"{what} ({error}); the server goes on trying, repeating is safe",
+        ) from error
 
 
 @contextmanager

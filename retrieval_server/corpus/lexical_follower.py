@@ -45,6 +45,7 @@ class LexicalFollower:
     def refresh(self, entries: Iterable[LexicalEntry]) -> None:
         """Replace everything by the same, so that deleted rows no longer weigh on BM25's statistics."""
         self._index.rebuild(entries)
+        passed(CommitStep.LEXICAL_REFRESHED)
 
     def close(self) -> None:
         """Release the files."""

@@ -1,9 +1,9 @@
 """Which generation the lexical index reflects: a small file beside it, written whole after the index's commit."""
 
 import json
-import os
 from pathlib import Path
 
+from retrieval_server.corpus.durable_json import write_json
 from retrieval_server.engine.analyser import ANALYSER_VERSION
 
 
@@ -26,12 +26,7 @@ class LexicalState:
 
     def record(self, generation: int) -> None:
         """Write the generation durably."""
-        temporary = self._path.with_suffix(".tmp")
-        with temporary.open("w") as file:
-            json.dump({"generation": generation, "analyser_version": ANALYSER_VERSION}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self._path)
+        write_json(self._path, {"generation": generation, "analyser_version": ANALYSER_VERSION})
 
     def forget(self) -> None:
         """Say that nothing is known of the index."""

@@ -4,18 +4,24 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
+from groundwire.v1 import error_pb2
+from retrieval_server.errors import FieldError, InvalidRequest
 from retrieval_server.model import MetadataValue
 
 SetValue = MetadataValue | datetime
 """A value as callers give it. A point in time is one here, and a string that sorts like it where filters look."""
 
 _TIME = "time"
+# A list of empty texts is not free.
+_LIST_ENTRY_BYTES = 2
 # The limits of the contract's MetadataValue.
 _MAX_KEY_COUNT = 64
-_MAX_KEY_BYTES = 128
+MAX_KEY_BYTES = 128
 _MAX_TOTAL_BYTES = 64 * 1024
+_TIME_OR_NUMBER_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +50,18 @@ def fields_from_json(text: str) -> SetFields:
     return SetFields(stored["title"], stored["source_url"], metadata_of_dict(stored["metadata"]))
 
 
+def set_title_of(stored: str | None) -> str:
+    """Return the title in what `fields_to_json` wrote, "" where none was set."""
+    return "" if stored is None else fields_from_json(stored).title or ""
+
+
 def metadata_to_json(read: Mapping[str, MetadataValue], overlaid: Mapping[str, SetValue]) -> str:
-    """Return the column's text for a document's metadata: what was read from it, overlaid by what was set."""
-    return json.dumps(_plain({**read, **overlaid}), ensure_ascii=False)
+    """Return the column's text for a document's metadata: what was read from it, overlaid by what was set.
+
+    What was set is within the limits, and goes first; of what was read, as much stays as they leave room for.
+    """
+    kept = within_limits(((key, value) for key, value in read.items() if key not in overlaid), beside=overlaid)
+    return json.dumps(_plain({**kept, **overlaid}), ensure_ascii=False)
 
 
 def metadata_from_json(text: str) -> dict[str, SetValue]:
@@ -54,14 +69,32 @@ def metadata_from_json(text: str) -> dict[str, SetValue]:
     return metadata_of_dict(json.loads(text))
 
 
-def within_limits(read: Iterable[tuple[str, MetadataValue]]) -> dict[str, MetadataValue]:
-    """Return metadata that a file says of itself, without what is beyond the contract's limits."""
+def check_limits(metadata: Mapping[str, SetValue], field: str) -> None:
+    """Raise InvalidRequest, naming `field` and the key, when what is set on a document is beyond the limits."""
+    for key, value in metadata.items():
+        key_bytes, size_bytes = len(key.encode()), _size_bytes(value)
+        if not 1 <= key_bytes <= MAX_KEY_BYTES:
+            raise InvalidRequest(FieldError(field, f"a key takes {key_bytes:,} bytes, must take 1 to {MAX_KEY_BYTES}"))
+        if key_bytes + size_bytes > _MAX_TOTAL_BYTES:
+            raise _beyond(f"{field}[{key!r}]", "bytes with its key", key_bytes + size_bytes, _MAX_TOTAL_BYTES)
+    if len(metadata) > _MAX_KEY_COUNT:
+        raise _beyond(field, "keys on one document", len(metadata), _MAX_KEY_COUNT)
+    total_bytes = sum(len(key.encode()) + _size_bytes(value) for key, value in metadata.items())
+    if total_bytes > _MAX_TOTAL_BYTES:
+        raise _beyond(field, "bytes on one document", total_bytes, _MAX_TOTAL_BYTES)
+
+
+def within_limits(
+    read: Iterable[tuple[str, MetadataValue]], *, beside: Mapping[str, SetValue] = MappingProxyType({})
+) -> dict[str, MetadataValue]:
+    """Return metadata that a file says of itself, without what is beyond the limits `beside` other metadata."""
     metadata: dict[str, MetadataValue] = {}
-    room_bytes = _MAX_TOTAL_BYTES
+    room_bytes = _MAX_TOTAL_BYTES - sum(len(key.encode()) + _size_bytes(value) for key, value in beside.items())
     for key, value in read:
         key_bytes = len(key.encode())
         size_bytes = key_bytes + _size_bytes(value)
-        if not 0 < key_bytes <= _MAX_KEY_BYTES or size_bytes > room_bytes or len(metadata) == _MAX_KEY_COUNT:
+        has_place = len(metadata) + len(beside) < _MAX_KEY_COUNT
+        if not 0 < key_bytes <= MAX_KEY_BYTES or size_bytes > room_bytes or not has_place:
             continue
         metadata[key] = value
         room_bytes -= size_bytes
@@ -85,9 +118,19 @@ def metadata_of_dict(stored: Mapping[str, Any]) -> dict[str, SetValue]:
     return {key: _value(value) for key, value in stored.items()}
 
 
-def _size_bytes(value: MetadataValue) -> int:
-    texts = value if isinstance(value, tuple) else (value,)
-    return sum(len(text.encode()) if isinstance(text, str) else 8 for text in texts)
+def _size_bytes(value: SetValue) -> int:
+    """Return what a value takes: its texts as UTF-8, each with two bytes for itself in a list."""
+    if isinstance(value, tuple):
+        return sum(len(text.encode()) + _LIST_ENTRY_BYTES for text in value)
+    return len(value.encode()) if isinstance(value, str) else _TIME_OR_NUMBER_BYTES
+
+
+def _beyond(field: str, what: str, actual: int, limit: int) -> InvalidRequest:
+    return InvalidRequest(
+        FieldError(field, f"{actual:,} {what}, at most {limit:,}"),
+        reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
+        metadata={"limit": str(limit), "actual": str(actual)},
+    )
 
 
 def _value(stored: Any) -> SetValue:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Concatenate, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 import structlog
@@ -20,6 +21,7 @@ from retrieval_server.corpus.held_views import Retired
 from retrieval_server.corpus.integrity import clear_errors
 from retrieval_server.corpus.reader import CorpusReader
 from retrieval_server.corpus.term_upkeep import learn_terms
+from retrieval_server.corpus.titles import under_title
 from retrieval_server.corpus.vector_upkeep import VectorUpkeep
 from retrieval_server.corpus.view import CollectionView
 from retrieval_server.engine.encoder import Encoder
@@ -68,6 +70,7 @@ class OpenCollection:
         self._is_read_only = is_read_only
         self.syncing_sources: set[str] = set()
         self.is_being_replaced = False
+        self._locks_of_documents: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._encoder = encoder
         self._writer = ThreadPoolExecutor(1, thread_name_prefix=f"write-{collection.name}")
         self._is_closing = False
@@ -85,12 +88,11 @@ class OpenCollection:
         It is not interrupted by cancellation: it either happened or did not. Raises NotFound when the collection is
         being removed, FailedPrecondition on a replica.
         """
-        if self._is_closing:
-            raise collection_not_found(self.collection.name)
+        self._check_open()
         if self._is_read_only:
             raise read_only()
         try:
-            return await self._on_writer(lambda: function(self.collection, *args, **kwargs))
+            return await self._on_current(function, *args, **kwargs)
         finally:
             self._changed.set()
 
@@ -104,12 +106,18 @@ class OpenCollection:
 
         old = await self._on_writer(swap)
         self._changed.set()
-        await asyncio.to_thread(old.close)
+        # Readers are waited for aside; the files are released in turn with whatever the writer still does to them.
+        await asyncio.to_thread(old.retire)
+        await self._on_writer(old.close)
 
     @property
     def name(self) -> str:
         """Name of the collection."""
         return self.collection.name
+
+    def lock_of(self, document_id: str) -> asyncio.Lock:
+        """Return the lock of those who make a new version of a document out of the one that they read."""
+        return self._locks_of_documents.setdefault(document_id, asyncio.Lock())
 
     @contextmanager
     def view(self) -> Iterator[CollectionView]:
@@ -136,7 +144,11 @@ class OpenCollection:
         return await asyncio.to_thread(run)
 
     async def embed_now(self, documents: list[ParsedDocument]) -> dict[str, list[EmbeddedWindows]]:
-        """Return the windows of a small change by relative path, or nothing when it is too large to wait for."""
+        """Return the windows of a small change by relative path, or nothing when it is too large to wait for.
+
+        Raises NotFound when the collection is being removed.
+        """
+        self._check_open()
         embeddable = [d for d in documents if d.kind is not ContentKind.DATA]
         if self._encoder is None or sum(len(d.chunks) for d in embeddable) > _MAX_EXAMINED_CHUNKS:
             return {}
@@ -157,9 +169,12 @@ class OpenCollection:
         if self._encoder is None or self.collection.current_view.dense_coverage < 1:
             return {}
         embeddable = [d for d in documents if d.kind is not ContentKind.DATA]
-        windows = iter(
-            await asyncio.to_thread(embed_chunks, _chunks_of(embeddable), self._encoder, self._known_vectors)
-        )
+        chunks, embedded = _chunks_of(embeddable), list[EmbeddedWindows]()
+        # In steps: a thread cannot be cancelled, and whoever waits for it may be.
+        for start in range(0, len(chunks), _EMBEDDED_PER_STEP_CHUNKS):
+            some = chunks[start : start + _EMBEDDED_PER_STEP_CHUNKS]
+            embedded += await asyncio.to_thread(embed_chunks, some, self._encoder, self._known_vectors)
+        windows = iter(embedded)
         return {d.relative_path: [next(windows) for _ in d.chunks] for d in embeddable}
 
     async def close(self) -> None:
@@ -172,12 +187,16 @@ class OpenCollection:
         await asyncio.get_running_loop().run_in_executor(self._writer, self.collection.close)
         self._writer.shutdown()
 
+    def _check_open(self) -> None:
+        if self._is_closing:
+            raise collection_not_found(self.collection.name)
+
     async def _keep_up(self) -> None:
         while True:
             await self._changed.wait()
             self._changed.clear()
             try:
-                await self._on_writer(self.collection.catch_up)
+                await self._on_current(Collection.catch_up)
                 await self._embed_all()
                 self._vectors.wake()
                 await self._compact()
@@ -197,8 +216,10 @@ class OpenCollection:
 
         async def embed_some(encoder: Encoder) -> None:
             nonlocal position
-            while not collection.is_closed:
+            while True:
                 async with taking:
+                    if collection.is_closed:
+                        return
                     chunks = await self._on_writer(collection.chunks_to_embed, position, _EMBEDDED_PER_STEP_CHUNKS)
                     if not chunks:
                         return
@@ -219,7 +240,7 @@ class OpenCollection:
         _log.info("vectors complete", collection=collection.name, chunk_count=count)
 
     async def _compact(self) -> None:
-        if not await self._on_writer(self.collection.needs_compaction):
+        if not await self._on_current(Collection.needs_compaction):
             return
         is_large = self.collection.current_view.chunk_count > _LARGE_COLLECTION_CHUNKS
         await asyncio.sleep(_LARGE_COMPACTION_DELAY_S if is_large else _COMPACTION_DELAY_S)
@@ -229,11 +250,17 @@ class OpenCollection:
             # The sync may change nothing, and then nobody else would come back to this.
             self._changed.set()
             return
-        await self._on_writer(self.collection.compact)
+        await self._on_current(Collection.compact)
         _log.info("lexical index built afresh", collection=self.collection.name)
 
     def _known_vectors(self, keys: Sequence[bytes]) -> Mapping[bytes, NDArray[np.float32]]:
         return self._writer.submit(self.collection.known_vectors, keys).result()
+
+    async def _on_current(
+        self, function: Callable[Concatenate[Collection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a function on the writer thread, on the collection that is in place by then."""
+        return await self._on_writer(lambda: function(self.collection, *args, **kwargs))
 
     async def _on_writer(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         loop = asyncio.get_running_loop()
@@ -242,7 +269,7 @@ class OpenCollection:
 
 def _chunks_of(documents: Sequence[ParsedDocument]) -> list[ChunkToEmbed]:
     return [
-        ChunkToEmbed(0, d.kind, d.relative_path, chunk.span.breadcrumbs, chunk.text)
+        ChunkToEmbed(0, d.kind, d.relative_path, under_title(d.set_title, chunk.span.breadcrumbs), chunk.text)
         for d in documents
         for chunk in d.chunks
     ]

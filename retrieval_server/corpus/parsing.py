@@ -4,7 +4,9 @@ Chunking and analysing hold the interpreter's lock, so in bulk they would make e
 """
 
 import asyncio
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -36,6 +38,16 @@ class ParsedFile(NamedTuple):
 
     document: ParsedDocument
     original: bytes | None
+
+    @property
+    def memory_bytes(self) -> int:
+        """What it takes in memory, nearly: characters beyond Latin-1 take more, and have more index terms."""
+        texts = sum(sys.getsizeof(chunk.text) + sys.getsizeof(chunk.terms) for chunk in self.document.chunks)
+        return sys.getsizeof(self.document.decoded.text) + texts + len(self.original or b"")
+
+    def titled(self, set_title: str) -> "ParsedFile":
+        """Return the same with a title that a caller set."""
+        return self._replace(document=replace(self.document, set_title=set_title)) if set_title else self
 
 
 Parsed = ParsedFile | SkippedFile

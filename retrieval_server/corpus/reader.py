@@ -1,28 +1,31 @@
 """Reading `corpus.sqlite`, from any thread, as of one generation."""
 
-import json
 import sqlite3
 import threading
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_server.corpus.changes import EmbeddedWindows
 from retrieval_server.corpus.chunk_columns import StoredColumns
 from retrieval_server.corpus.chunk_counts import ChunkCounts, counts_of_documents, counts_of_table
+from retrieval_server.corpus.document_listing import ListPlace, listed_documents, stored_document
 from retrieval_server.corpus.document_rows import StoredDocument, display_path, stored_documents
-from retrieval_server.corpus.metadata import filterable
+from retrieval_server.corpus.metadata import filterable, set_title_of
+from retrieval_server.corpus.moved_windows import MovedFile, moved_windows
 from retrieval_server.corpus.originals import read_original
+from retrieval_server.corpus.passage_rows import PASSAGES_BY_ID, passage_of_row
 from retrieval_server.corpus.schema import connect
 from retrieval_server.corpus.segment_files import Windows
 from retrieval_server.engine.chunk_table import ChunkTable, DocumentFacts, Place
 from retrieval_server.engine.chunkers import CHUNKER_VERSION
-from retrieval_server.engine.filters import DocumentMatcher
 from retrieval_server.errors import FailedPrecondition
 from retrieval_server.model import ContentKind, Passage, PassageFilter
 
@@ -36,6 +39,7 @@ class StoredFile:
 
     sha256: bytes
     max_chunk_chars: int
+    set_title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +109,8 @@ class CorpusReader:
 
     def passages(self, places: Mapping[int, Place]) -> Mapping[int, Passage]:
         """Return the chunks, by id, as unscored passages of the documents where they stand."""
-        rows = self._by_ids(
-            """SELECT chunk_id, start_char, end_char, start_line, end_line, text, breadcrumbs, is_derived,
-                   CASE WHEN is_derived THEN (SELECT substr(t.text, start_char + 1, end_char - start_char)
-                       FROM texts t WHERE t.document_row = chunks.document_row) END
-               FROM chunks WHERE chunk_id IN ({})""",
-            list(places),
-        )
-        return {r[0]: _passage(places[r[0]].document, *r[1:]) for r in rows}
+        rows = self._by_ids(PASSAGES_BY_ID, list(places))
+        return {r[0]: passage_of_row(places[r[0]].document, *r[1:]) for r in rows}
 
     def texts(self, chunk_ids: Sequence[int]) -> dict[int, str]:
         """Return the text of each chunk."""
@@ -128,11 +126,11 @@ class CorpusReader:
     def files_of_source(self, source_key: str) -> dict[str, StoredFile]:
         """Return relative path → version of every living document of a source."""
         rows = self._connection.execute(
-            """SELECT relative_path, sha256, max_chunk_chars FROM documents JOIN sources USING (source_id)
+            """SELECT relative_path, sha256, max_chunk_chars, set_fields FROM documents JOIN sources USING (source_id)
                WHERE source_key = ? AND died_generation IS NULL""",
             (source_key,),
         )
-        return {r[0]: StoredFile(r[1], r[2]) for r in rows}
+        return {r[0]: StoredFile(r[1], r[2], set_title_of(r[3])) for r in rows}
 
     def display_prefix(self, source_key: str) -> str | None:
         """Return the prefix of a source, or None for one that is not there."""
@@ -159,17 +157,16 @@ class CorpusReader:
                 found += self._living("s.display_prefix = ? AND d.relative_path = ?", prefix, relative_path)
         return found
 
-    def documents_matching(self, wanted: PassageFilter) -> list[StoredDocument]:
-        """Return the living documents that a filter means, without their texts, by path; `contains` is of whole texts.
+    def documents_after(self, place: ListPlace, wanted: PassageFilter, limit: int) -> list[StoredDocument]:
+        """Return the first living documents behind a place that a filter means, by path, without their texts."""
+        with self._one_moment():
+            listed = islice(listed_documents(self._connection, wanted, place), limit)
+            return [stored_document(self._connection, one) for one in listed]
 
-        Letters with accents are found composed and decomposed.
-        """
-        text = "(SELECT text FROM texts t WHERE t.document_row = d.document_row)"
-        having = f" AND (instr({text}, ?) > 0 OR instr({text}, ?) > 0)" * len(wanted.contains)
-        forms = tuple(unicodedata.normalize(form, one) for one in wanted.contains for form in ("NFC", "NFD"))
-        found = stored_documents(self._connection, f"d.died_generation IS NULL{having}", forms, with_text=False)
-        matcher = DocumentMatcher(wanted)
-        return sorted(filter(matcher.matches, found), key=lambda document: (document.path, document.document_id))
+    def document_ids_matching(self, wanted: PassageFilter) -> list[str]:
+        """Return the ids of the living documents that a filter means, by path; `contains` is of whole texts."""
+        with self._one_moment():
+            return [one.place.document_id for one in listed_documents(self._connection, wanted)]
 
     def counts(self) -> CorpusCounts:
         """Return counts of what lives."""
@@ -238,6 +235,12 @@ class CorpusReader:
         vectors = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.float32).reshape(len(rows), dimension)
         return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows)), vectors
 
+    def moved_windows(self, source_key: str, moved: Sequence[MovedFile]) -> dict[str, list[EmbeddedWindows]]:
+        """Return the stored windows of files that were moved, by their new paths, as far as they are there."""
+        with self._one_moment():
+            found = {one.document.relative_path: moved_windows(self._connection, source_key, one) for one in moved}
+        return {path: windows for path, windows in found.items() if windows is not None}
+
     def _living(self, where: str, *values: str) -> Iterator[StoredDocument]:
         return stored_documents(self._connection, f"d.died_generation IS NULL AND {where}", values, with_text=True)
 
@@ -264,31 +267,3 @@ class CorpusReader:
             with self._opened_lock:
                 self._opened.append(connection)
         return connection
-
-
-def _passage(
-    document: DocumentFacts,
-    start_char: int,
-    end_char: int,
-    start_line: int,
-    end_line: int,
-    text: str,
-    breadcrumbs: str,
-    is_derived: int,
-    origin_text: str | None,
-) -> Passage:
-    return Passage(
-        passage_id=f"{document.document_id}:{start_char}-{end_char}",
-        document_id=document.document_id,
-        path=document.path,
-        start_char=start_char,
-        end_char=end_char,
-        start_line=start_line,
-        end_line=end_line,
-        text=text,
-        breadcrumbs=tuple(json.loads(breadcrumbs)),
-        language=document.language,
-        kind=document.kind,
-        is_derived=bool(is_derived),
-        origin_text=origin_text or "",
-    )

@@ -2,7 +2,8 @@
 
 import asyncio
 import contextvars
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -22,6 +23,9 @@ _log = structlog.get_logger()
 
 _BATCH_COUNT = 64
 _MAX_LINE_CHARS = 2**31 - 1
+# Reading what there is to do, one hard document and the fresh index at the end may each take minutes: callers and what
+# lies between must not take that for a dead connection.
+_HEARTBEAT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +42,42 @@ class RebuildProgress:
 class Rebuild:
     """One rebuild of one collection. It goes on when nobody follows it, and ends with the server."""
 
-    def __init__(self, opened: OpenCollection, *, full: bool) -> None:
+    def __init__(self, opened: OpenCollection, *, full: bool, when_done: Callable[[], None]) -> None:
         self._opened = opened
         self._full = full
         self._changed = asyncio.Condition()
         self._progress = RebuildProgress(0, 0, 0, opened.collection.current_view.generation, is_finished=False)
         self._task = asyncio.create_task(self._run(), name=f"rebuild-{opened.name}", context=contextvars.Context())
+        self._when_done = when_done
+        self._task.add_done_callback(self._ended)
 
     @property
     def is_running(self) -> bool:
         """Tell whether it has not ended yet."""
         return not self._task.done()
 
+    def does(self, *, full: bool) -> bool:
+        """Tell whether it does what one that is so asked for would do."""
+        return self._full or not full
+
     async def follow(self) -> AsyncGenerator[RebuildProgress]:
-        """Yield progress as it is made, at last a finished one. Raises what it failed with, or Cancelled."""
+        """Yield progress as it is made, the same again every few seconds, at last a finished one.
+
+        Raises what it failed with, or Cancelled.
+        """
         shown = None
         while True:
             async with self._changed:
                 if self._progress is shown and self.is_running:
-                    await self._changed.wait()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(_HEARTBEAT_S):
+                            await self._changed.wait()
             shown = self._progress
             if shown.is_finished or not self.is_running:
                 if self._task.cancelled():
                     raise Cancelled(
                         error_pb2.ERROR_REASON_JOB_CANCELLED,
-                        f"the rebuild of {self._opened.name} was ended: it is being removed, put back or closed",
+                        f"the rebuild of {self._opened.name} ended with the server; ask for it again to go on",
                     )
                 await self._task
                 yield self._progress
@@ -73,6 +88,11 @@ class Rebuild:
         """End it after the commit that it is at."""
         self._task.cancel()
         await asyncio.wait([self._task])
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:  # perhaps nobody follows
+            _log.error("rebuild failed", collection=self._opened.name, exc_info=error)
+        self._when_done()
 
     async def _run(self) -> None:
         try:
@@ -97,8 +117,11 @@ class Rebuild:
         """Replace what these documents were split into; return how many had to be kept."""
         settings = self._opened.collection.current_view.settings
         originals = await self._opened.read(lambda reader: reader.originals_of(documents))
-        parsed = await _parse(documents, originals, settings)
         rows_by_path = {document.relative_path: document for document in documents}
+        parsed = [
+            one.titled(rows_by_path[one.document.relative_path].set_fields.title or "")
+            for one in await _parse(documents, originals, settings)
+        ]
         change = SourceChange(
             source_key=documents[0].source_key,
             display_prefix=None,

@@ -1,8 +1,10 @@
 """Retrieval off the event loop: the view is held and let go on the thread that searches."""
 
 import asyncio
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from threading import Lock
 
 from groundwire.cpu import usable_core_count
 from retrieval_server.corpus.catalog import Catalog
@@ -11,6 +13,7 @@ from retrieval_server.engine.candidates import Encode
 from retrieval_server.engine.encoder import Encoder
 from retrieval_server.engine.reranking import Reranker
 from retrieval_server.engine.retriever import retrieve
+from retrieval_server.metrics import CacheCounts
 from retrieval_server.model import RetrieveQuery, RetrieveResult
 
 _MAX_KNOWN_QUERIES = 1024
@@ -28,6 +31,8 @@ class Searching:
         # A vector depends on its text alone, and callers repeat themselves: with another k, in an answer, in a retry.
         known_count = _MAX_KNOWN_QUERIES if remembers else 0
         self._query_vector = lru_cache(known_count)(encoder.encode_query) if encoder else None
+        self._result_hits: Counter[bool] = Counter()
+        self._result_hits_lock = Lock()
         self._threads = ThreadPoolExecutor(usable_core_count(), thread_name_prefix="search")
 
     @property
@@ -40,14 +45,28 @@ class Searching:
         opened = self._catalog.get(query.collection)
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, opened, query)
 
+    def cache_counts(self) -> dict[str, CacheCounts]:
+        """Return how often the vector of a query, and a whole result, was remembered."""
+        counts = {"result": CacheCounts(self._result_hits[True], self._result_hits[False])}
+        if self._query_vector is not None:
+            info = self._query_vector.cache_info()
+            counts["query_vector"] = CacheCounts(info.hits, info.misses)
+        return counts
+
     def close(self) -> None:
         """Let running searches end."""
         self._threads.shutdown()
 
     def _run(self, opened: OpenCollection, query: RetrieveQuery) -> RetrieveResult:
+        is_remembered = self._remembers
         with opened.view() as view:
 
             def search() -> RetrieveResult:
+                nonlocal is_remembered
+                is_remembered = False
                 return retrieve(query, view, self._query_vector, self._reranker)
 
-            return view.results.get(query, search) if self._remembers else search()
+            result = view.results.get(query, search) if self._remembers else search()
+        with self._result_hits_lock:
+            self._result_hits[is_remembered] += 1
+        return result

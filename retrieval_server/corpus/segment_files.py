@@ -16,6 +16,8 @@ from typing import BinaryIO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval_server.corpus.commit_steps import CommitStep, passed
+from retrieval_server.corpus.durable_json import write_json
 from retrieval_server.engine.dense import GraphCorrupt, VectorSegment, open_graph
 from retrieval_server.engine.dense.graph_process import build_graph_apart
 from retrieval_server.engine.dense.quantised import INT8_MAX, to_int8
@@ -74,7 +76,9 @@ def write_segment(directory: Path, dimension: int, windows: Iterable[Windows]) -
     record = SegmentRecord(count, dimension, scale, largest_norm, ids_crc, vectors_crc, coarse_crc)
     write_json(temporary / _RECORD, asdict(record))
     shutil.rmtree(directory, ignore_errors=True)
+    passed(CommitStep.SEGMENT_WRITTEN)
     temporary.rename(directory)
+    passed(CommitStep.SEGMENT_PLACED)
 
 
 def open_segment(directory: Path, dimension: int) -> VectorSegment:
@@ -133,22 +137,15 @@ def add_graph(directory: Path, segment: VectorSegment, should_stop: Callable[[],
         build_graph_apart(directory / _COARSE, count, dimension, temporary, should_stop)
         with temporary.open("rb+") as file:
             _sync(file)
+        passed(CommitStep.GRAPH_BUILT)
         (directory / _GRAPH_RECORD).unlink(missing_ok=True)
         temporary.replace(directory / _GRAPH)
+        passed(CommitStep.GRAPH_PLACED)
     finally:
         temporary.unlink(missing_ok=True)
     write_json(directory / _GRAPH_RECORD, {"crc": _crc_of(directory / _GRAPH, _never)})
+    passed(CommitStep.GRAPH_RECORDED)
     return segment.with_graph(open_graph(directory / _GRAPH, count, dimension))
-
-
-def write_json(path: Path, content: object) -> None:
-    """Write a file whole or not at all, and to the disk."""
-    temporary = path.with_suffix(".tmp")
-    with temporary.open("w") as file:
-        json.dump(content, file)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def _record(directory: Path) -> SegmentRecord:

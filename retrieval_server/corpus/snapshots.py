@@ -1,6 +1,6 @@
 """Copies of a collection as of one moment, in a directory of their own that other servers may follow.
 
-    <directory>/<snapshot id>/corpus.sqlite, lexical/, lexical.json, snapshot.json
+    <directory>/<snapshot id>/corpus.sqlite, lexical/, lexical.json, dense/, snapshot.json
 
 A snapshot appears whole, by a rename, and is never changed afterwards.
 """
@@ -12,14 +12,15 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from groundwire.v1 import error_pb2
+from retrieval_server.corpus.commit_steps import CommitStep, passed
 from retrieval_server.corpus.directory_lock import fsync_directory
 from retrieval_server.corpus.disk_usage import disk_bytes
-from retrieval_server.corpus.layout import DATABASE, LEXICAL, LEXICAL_STATE
+from retrieval_server.corpus.layout import DATABASE, DENSE, LEXICAL, LEXICAL_STATE
 from retrieval_server.errors import NotFound
 
 _ABOUT = "snapshot.json"
@@ -29,6 +30,7 @@ _PAGES_PER_STEP = 2048
 _SEGMENT_LIST = "meta.json"
 _LOCK_PREFIX = ".tantivy"
 _MAX_LINK_ATTEMPTS = 5
+_UNFINISHED_SUFFIX = ".tmp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,15 @@ class Snapshot:
     generation: int
     create_time_unix_ms: int
     size_bytes: int
+
+
+_TYPE_OF_FIELD = {
+    "snapshot_id": str,
+    "collection": str,
+    "generation": int,
+    "create_time_unix_ms": int,
+    "size_bytes": int,
+}
 
 
 class SnapshotDirectory:
@@ -107,8 +118,10 @@ class PartialSnapshot:
                 _fsync(path)
         for directory in (*(path for path in self.path.rglob("*") if path.is_dir()), self.path):
             fsync_directory(directory)
+        passed(CommitStep.SNAPSHOT_WRITTEN)
         self.path.rename(self.final_path)
         fsync_directory(self.final_path.parent)
+        passed(CommitStep.SNAPSHOT_PLACED)
         return made
 
 
@@ -157,6 +170,25 @@ def _link_lexical_file(path: Path, target: Path) -> None:
         link_or_copy(path, target)
 
 
+def link_dense(source: Path, target: Path) -> None:
+    """Let `target` hold the vector segments of `source`, whose files never change: a graph takes minutes to build.
+
+    Segments may not be replaced meanwhile. A graph that is being added is whole, by its checksum, or built again.
+    """
+    if not (source / DENSE).is_dir():
+        return
+    (target / DENSE).mkdir(parents=True)
+    for path in (source / DENSE).iterdir():
+        if path.suffix == _UNFINISHED_SUFFIX:
+            continue
+        if path.is_dir():
+            (target / DENSE / path.name).mkdir()
+        for file in path.iterdir() if path.is_dir() else [path]:
+            if file.suffix != _UNFINISHED_SUFFIX:
+                with suppress(FileNotFoundError):
+                    link_or_copy(file, target / file.relative_to(source))
+
+
 def link_or_copy(source: Path, target: Path) -> None:
     """Give a file that never changes a second name, or copy it to another file system."""
     try:
@@ -174,15 +206,16 @@ def copy_snapshot(source: Path, target: Path) -> None:
     shutil.copyfile(source / _ABOUT, target / _ABOUT)
     if (source / LEXICAL).is_dir():
         link_lexical(source, target)
+    link_dense(source, target)
 
 
 def read_about(path: Path) -> Snapshot | None:
     """Return the snapshot that a directory is, or was made of; None when it is none."""
     try:
-        about = json.loads((path / _ABOUT).read_text())
-        return Snapshot(**about)
-    except (OSError, ValueError, TypeError):
+        found = Snapshot(**json.loads((path / _ABOUT).read_text()))
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
+    return found if all(type(value) is _TYPE_OF_FIELD[name] for name, value in asdict(found).items()) else None
 
 
 def _fsync(path: Path) -> None:

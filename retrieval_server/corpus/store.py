@@ -16,13 +16,17 @@ from retrieval_server.corpus.changes import (
 )
 from retrieval_server.corpus.commit_steps import CommitStep, passed
 from retrieval_server.corpus.document_rows import StoredDocument, insert_document, stored_documents
+from retrieval_server.corpus.metadata import set_title_of
 from retrieval_server.corpus.request_log import RequestClaim, earlier_response, remember_response
 from retrieval_server.corpus.schema import connect, create_or_check
+from retrieval_server.corpus.titles import titled_terms
 from retrieval_server.corpus.vector_rows import VectorRows
 from retrieval_server.engine.lexical import LexicalEntry, index_terms
 from retrieval_server.errors import GroundwireError, NotFound
 
 _DEAD_CHUNKS = "dead_chunk_count"
+# An id has 32; of a thousand that are none, a response must still fit into a message.
+_MAX_SHOWN_CHARS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,8 @@ class CorpusStore(VectorRows):
                 committed = self._remove(change, generation)
             else:
                 committed = self._replace(change, generation)
-                self._put_meta({"max_chunk_chars": str(change.max_chunk_chars)})
+                if change.display_prefix is not None:  # a sync says how to cut; others did so as they were told before
+                    self._put_meta({"max_chunk_chars": str(change.max_chunk_chars)})
             dead_total = self.dead_chunk_count + self._chunk_count(committed.dead_document_rows)
             self._put_meta({"generation": str(generation), _DEAD_CHUNKS: str(dead_total)})
             response = b""
@@ -111,6 +116,7 @@ class CorpusStore(VectorRows):
                 (oldest_view_generation,),
             )
             self._connection.execute("DELETE FROM vectors WHERE text_sha256 NOT IN (SELECT text_sha256 FROM windows)")
+        passed(CommitStep.DEAD_PURGED)
 
     def accept_chunks(self, document_rows: Sequence[int], chunker_version: int) -> None:
         """Take the chunks of some documents for those of that version: they cannot be made anew."""
@@ -123,14 +129,14 @@ class CorpusStore(VectorRows):
     def lexical_entries(self) -> Iterator[LexicalEntry]:
         """Yield every living chunk as it is indexed, ordered by place, whatever the order it came in."""
         rows = self._connection.execute(
-            """SELECT c.chunk_id, c.document_row, d.relative_path, c.breadcrumbs, c.names, c.text
+            """SELECT c.chunk_id, c.document_row, d.relative_path, c.breadcrumbs, c.names, c.text, d.set_fields
                FROM chunks c JOIN documents d USING (document_row) JOIN sources s USING (source_id)
                WHERE d.died_generation IS NULL ORDER BY s.source_key, d.relative_path, c.start_char, c.end_char"""
         )
-        for chunk_id, document_row, path, breadcrumbs, names, text in rows:
-            yield LexicalEntry(
-                chunk_id, document_row, index_terms(path, json.loads(breadcrumbs), json.loads(names), text)
-            )
+        for chunk_id, document_row, path, stored_breadcrumbs, names, text, set_fields in rows:
+            breadcrumbs = json.loads(stored_breadcrumbs)
+            terms = index_terms(path, breadcrumbs, json.loads(names), text)
+            yield LexicalEntry(chunk_id, document_row, titled_terms(terms, set_title_of(set_fields), breadcrumbs))
 
     def _replace(self, change: SourceChange, generation: int) -> CommittedChange:
         source_id, is_moved = self._source(change)
@@ -186,13 +192,7 @@ class CorpusStore(VectorRows):
             return
         found = self._etag(where, *values)
         if found != expected:
-            raise GroundwireError(
-                error_pb2.ERROR_REASON_ETAG_MISMATCH,
-                f"the document has etag {found!r} now and not {expected!r}: get it again, and repeat the change on that"
-                if found
-                else f"the document with etag {expected!r} is gone",
-                metadata={"etag": found},
-            )
+            raise etag_mismatch(expected, found)
 
     def _etag(self, where: str, *values: str | int) -> str:
         """Return the etag of a living document, "" when it is not there."""
@@ -245,8 +245,21 @@ class CorpusStore(VectorRows):
                 self._connection.execute("ROLLBACK")
 
 
+def etag_mismatch(expected: str, found: str) -> GroundwireError:
+    """Return the error of a change that expects another version than there is; `found` is "" when there is none."""
+    return GroundwireError(
+        error_pb2.ERROR_REASON_ETAG_MISMATCH,
+        f"the document has etag {found!r} now and not {expected!r}: get it again, and repeat the change on that"
+        if found
+        else f"the document with etag {expected!r} is gone",
+        metadata={"etag": found},
+    )
+
+
 def document_not_found(document_id: str) -> NotFound:
     """Return the error of a document that is not there."""
     return NotFound(
-        error_pb2.ERROR_REASON_DOCUMENT_NOT_FOUND, f"no document {document_id!r}", metadata={"path": document_id}
+        error_pb2.ERROR_REASON_DOCUMENT_NOT_FOUND,
+        f"no document {document_id[:_MAX_SHOWN_CHARS]!r}",
+        metadata={"path": document_id},
     )

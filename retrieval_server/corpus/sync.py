@@ -8,19 +8,22 @@ from enum import Enum
 from typing import Self
 
 from groundwire.v1 import error_pb2
-from retrieval_server.corpus.changes import SourceChange
+from retrieval_server.corpus.changes import EmbeddedWindows, SourceChange
 from retrieval_server.corpus.collection import Collection
-from retrieval_server.corpus.documents import SkippedFile, path_problem
+from retrieval_server.corpus.documents import ParsedDocument, SkippedFile, path_problem
+from retrieval_server.corpus.moved_windows import MovedFile
 from retrieval_server.corpus.open_collection import OpenCollection
 from retrieval_server.corpus.parsing import File, Parsed, ParsedFile, Parser
 from retrieval_server.corpus.reader import CorpusReader, StoredFile
 from retrieval_server.errors import Conflict, FieldError, GroundwireError, InvalidRequest
+from retrieval_server.heap import give_back_freed_memory
 
 # Files are parsed in batches of about this size, a few batches at a time.
 _BATCH_BYTES = 512 * 1024
 _MAX_BATCHES_IN_FLIGHT = 4
-# Parsed documents are held until this much text has come, then committed; each commit is whole by itself.
-_COMMIT_CHARS = 64 * 1024 * 1024
+# Parsed documents are held until they take this much memory, then committed; each commit is whole by itself.
+_COMMIT_BYTES = 128 * 1024 * 1024
+_LARGE_COMMIT_BYTES = 4 * 1024 * 1024
 _SHA256_BYTES = 32
 
 
@@ -78,8 +81,9 @@ class SourceSync:
         self._arrived: list[File] = []
         self._parsing: deque[asyncio.Task[list[Parsed]]] = deque()
         self._held: list[ParsedFile] = []
-        self._held_chars = 0
+        self._held_bytes = 0
         self._superseded: list[str] = []
+        self._is_offer_complete = False
         self._committing: asyncio.Future[int] | None = None
         self.counts = dict.fromkeys(FileOutcome, 0)
 
@@ -143,6 +147,10 @@ class SourceSync:
         self._wanted.add(relative_path)
         self._parser.expect(len(self._wanted))
         return None
+
+    def complete_offer(self) -> None:
+        """Learn that everything has been offered: what was not has vanished, or been moved."""
+        self._is_offer_complete = True
 
     def receive(self, relative_path: str, data: bytes, *, last: bool, unreadable: bool) -> FileReport | None:
         """Take a part of a file's content; a report for a file that cannot be read. `advance` reports the others."""
@@ -215,9 +223,10 @@ class SourceSync:
                 continue
             path = parsed.document.relative_path
             reports.append(self._report(FileReport(path, self._outcome_of(path))))
-            self._held.append(parsed)
-            self._held_chars += len(parsed.document.decoded.text) + len(parsed.original or b"")
-        if self._held_chars >= _COMMIT_CHARS:
+            stored = self._stored.get(path)
+            self._held.append(parsed.titled(stored.set_title) if stored else parsed)
+            self._held_bytes += parsed.memory_bytes
+        if self._held_bytes >= _COMMIT_BYTES:
             await self._commit(())
         return reports
 
@@ -228,7 +237,13 @@ class SourceSync:
         return self._report(FileReport(relative_path, FileOutcome.SKIPPED, detail))
 
     async def _commit(self, removed: Iterable[str]) -> None:
-        held, self._held, self._held_chars = self._held, [], 0
+        is_large = self._held_bytes >= _LARGE_COMMIT_BYTES
+        await self._commit_held(removed)
+        if is_large:
+            await asyncio.to_thread(give_back_freed_memory)
+
+    async def _commit_held(self, removed: Iterable[str]) -> None:
+        held, self._held, self._held_bytes = self._held, [], 0
         documents = [parsed.document for parsed in held]
         removed_paths = tuple(removed)
         is_renamed = self._stored_prefix is not None and self._stored_prefix != self._plan.display_prefix
@@ -240,12 +255,32 @@ class SourceSync:
             max_chunk_chars=self._plan.max_chunk_chars,
             documents=documents,
             removed_paths=removed_paths,
-            windows_by_path=await self._opened.embed_now(documents),
+            windows_by_path=await self._windows_of(documents),
             originals_by_path={p.document.relative_path: p.original for p in held if p.original is not None},
         )
         self._committing = asyncio.ensure_future(self._opened.write(Collection.apply, change))
         await asyncio.shield(self._committing)
         self._stored_prefix = self._plan.display_prefix
+
+    async def _windows_of(self, documents: list[ParsedDocument]) -> dict[str, list[EmbeddedWindows]]:
+        """Return the windows of what was moved, which are there, and of a small change, which are made."""
+        kept: dict[str, list[EmbeddedWindows]] = {}
+        if self._is_offer_complete and (moved := self._moved(documents)):
+            kept = await self._opened.read(lambda reader: reader.moved_windows(self._plan.source_key, moved))
+        return kept | await self._opened.embed_now([one for one in documents if one.relative_path not in kept])
+
+    def _moved(self, documents: list[ParsedDocument]) -> list[MovedFile]:
+        vanished = {
+            (stored.sha256, stored.max_chunk_chars): path
+            for path, stored in self._stored.items()
+            if path not in self._offered and not stored.set_title
+        }
+        asked = self._plan.max_chunk_chars
+        return [
+            MovedFile(document, vanished[document.sha256, asked])
+            for document in documents
+            if (document.sha256, asked) in vanished and not document.set_title
+        ]
 
     def _outcome_of(self, relative_path: str) -> FileOutcome:
         return FileOutcome.UPDATED if relative_path in self._stored else FileOutcome.ADDED

@@ -1,7 +1,6 @@
 """How a collection's synonym table is written down among its settings."""
 
 import json
-from functools import lru_cache
 
 from retrieval_server.engine.synonyms import NO_SYNONYMS, SynonymGroup, SynonymTable
 
@@ -11,9 +10,8 @@ def synonyms_to_text(table: SynonymTable) -> str:
     return json.dumps([[group.terms, group.expansions] for group in table.groups], ensure_ascii=False)
 
 
-@lru_cache
 def synonyms_from_text(text: str | None) -> SynonymTable:
-    """Return the table that `synonyms_to_text` wrote; it was checked when it came in. Every commit asks for it."""
+    """Return the table that `synonyms_to_text` wrote; it was checked when it came in."""
     if text is None:
         return NO_SYNONYMS
     return SynonymTable(tuple(SynonymGroup(tuple(terms), tuple(expansions)) for terms, expansions in json.loads(text)))

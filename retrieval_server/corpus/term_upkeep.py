@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from retrieval_server.corpus.known_terms import MAX_KNOWN_CHUNKS
 from retrieval_server.corpus.view import CollectionView
 
 # A millisecond of Python, which a query may have to wait for.
 _LEARNT_PER_STEP_CHUNKS = 8
+_MAX_LEARNT_CHUNKS = 100_000
 # Queries come first: learning takes a quarter of a core at most.
 _REST_SHARE = 3
 
@@ -17,23 +17,27 @@ _REST_SHARE = 3
 async def learn_terms(
     hold: Callable[[], AbstractContextManager[CollectionView]], should_stop: Callable[[], bool]
 ) -> None:
-    """Make the terms of a collection's chunks known; of a very large one, of its newest.
+    """Make the terms of a collection's chunks known, the newest first, as long as there is room.
 
     Each step holds a view on the thread that reads: a cancelled caller would let go what the thread still reads.
     """
 
     def unknown() -> list[int]:
         with hold() as view:
-            return view.known_terms.missing(view.table.chunk_ids[-MAX_KNOWN_CHUNKS:].tolist())
+            newest = view.table.chunk_ids[: -_MAX_LEARNT_CHUNKS - 1 : -1].tolist()
+            known = view.known_terms.known(newest)
+            return [chunk_id for chunk_id in newest if chunk_id not in known][: view.known_terms.room_chunks]
 
-    def learn(chunk_ids: list[int]) -> None:
+    def learn(chunk_ids: list[int]) -> bool:
         with hold() as view:
             view.term_keys(chunk_ids)
+            return view.known_terms.room_chunks > 0
 
     missing = await asyncio.to_thread(unknown)
     for start in range(0, len(missing), _LEARNT_PER_STEP_CHUNKS):
         if should_stop():
             return
         began_s = time.perf_counter()
-        await asyncio.to_thread(learn, missing[start : start + _LEARNT_PER_STEP_CHUNKS])
+        if not await asyncio.to_thread(learn, missing[start : start + _LEARNT_PER_STEP_CHUNKS]):
+            return
         await asyncio.sleep(_REST_SHARE * (time.perf_counter() - began_s))

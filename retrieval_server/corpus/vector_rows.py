@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_server.corpus.changes import ChunkToEmbed, EmbeddedWindows
+from retrieval_server.corpus.commit_steps import CommitStep, passed
 from retrieval_server.corpus.document_rows import put_windows
+from retrieval_server.corpus.metadata import set_title_of
+from retrieval_server.corpus.titles import under_title
 from retrieval_server.model import ContentKind
 
 
@@ -33,13 +36,16 @@ class VectorRows:
     def chunks_to_embed(self, after_chunk_id: int, limit: int) -> list[ChunkToEmbed]:
         """Return living chunks without vectors, oldest first, from behind `after_chunk_id`."""
         rows = self._connection.execute(
-            """SELECT c.chunk_id, d.kind, d.relative_path, c.breadcrumbs, c.text
+            """SELECT c.chunk_id, d.kind, d.relative_path, c.breadcrumbs, c.text, d.set_fields
                FROM chunks c JOIN documents d USING (document_row)
                WHERE c.embeddable AND NOT c.embedded AND d.died_generation IS NULL AND c.chunk_id > ?
                ORDER BY c.chunk_id LIMIT ?""",
             (after_chunk_id, limit),
         )
-        return [ChunkToEmbed(r[0], ContentKind(r[1]), r[2], tuple(json.loads(r[3])), r[4]) for r in rows]
+        return [
+            ChunkToEmbed(r[0], ContentKind(r[1]), r[2], under_title(set_title_of(r[5]), json.loads(r[3])), r[4])
+            for r in rows
+        ]
 
     def put_vectors(self, windows_by_chunk: Mapping[int, EmbeddedWindows]) -> list[int]:
         """Store the windows of chunks and return which had none; one that was deleted meanwhile is passed over."""
@@ -52,6 +58,7 @@ class VectorRows:
                 if updated.rowcount:
                     put_windows(self._connection, chunk_id, windows)
                     newly.append(chunk_id)
+        passed(CommitStep.VECTORS_STORED)
         return newly
 
     def forget_vectors(self) -> None:

@@ -58,8 +58,12 @@ class CollectionView:
 
     def term_keys(self, chunk_ids: Sequence[int]) -> Mapping[int, TermKeys]:
         """Return the keys of the index terms of each chunk's text, in order."""
-        missing = self.known_terms.missing(chunk_ids)
-        return self.known_terms.of(chunk_ids, self.reader.texts(missing) if missing else {})
+        keys = self.known_terms.known(chunk_ids)
+        missing = [chunk_id for chunk_id in chunk_ids if chunk_id not in keys]
+        if missing:
+            texts = self.reader.texts(missing)
+            keys |= self.known_terms.learn({chunk_id: texts.get(chunk_id, "") for chunk_id in missing})
+        return keys
 
     def chunks_containing(self, texts: Sequence[str], among: NDArray[np.int64]) -> list[int]:
         """Return the chunks among (n,) ids whose texts contain all of `texts`."""

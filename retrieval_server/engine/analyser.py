@@ -45,6 +45,8 @@ class _WordCache(dict[str, str]):
 
     def __missing__(self, word: str) -> str:
         joined = " ".join(self._terms(word))
+        if len(word) > MAX_TERM_CHARS or _HAS_CJK.search(word):
+            return joined  # blobs and whole sentences, which do not come again, and would take gigabytes
         if len(self) >= _MAX_CACHED_WORDS:
             self.clear()
         self[word] = joined

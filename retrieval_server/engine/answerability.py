@@ -1,30 +1,35 @@
-"""How likely a collection is to hold the answer: what of the question the passages cover, and what it has never heard.
+"""How likely a collection is to hold the answer: what the passages hold of what is asked, and what it never heard of.
 
-A logistic regression of three features, fitted on every other question of those that vLLM, scrapy and dask can and
-cannot answer, both kinds weighing alike; `make quality` prints how it separates the other half, and those over tvm_ffi,
-of which none was used, and how reliable it is.
+A logistic regression of four features, fitted on the questions that vLLM, scrapy, dask and tvm_ffi can and cannot
+answer, each tree and both kinds weighing alike: `python -m benchmarks.answerability` fits it anew, and shows how it
+separates a tree that was left out.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from retrieval_server.engine.asked_words import AskedWord, Held
 from retrieval_server.model import SkippedReason
 
 # Below this the answer is skipped.
-ANSWERABILITY_THRESHOLD = 0.4
+ANSWERABILITY_THRESHOLD = 0.35
 
-_BIAS, _COVERAGE, _COSINE, _UNKNOWN = -2.65, 2.77, 3.87, -9.06
-_BIAS_WITHOUT_VECTORS, _COVERAGE_WITHOUT_VECTORS, _UNKNOWN_WITHOUT_VECTORS = -1.07, 3.77, -9.4
+_BIAS, _COVERAGE, _COSINE, _UNKNOWN, _LACKS_NAME = -1.85, 3.18, 2.49, -4.06, -2.73
+_BIAS_WITHOUT_VECTORS, _COVERAGE_WITHOUT_VECTORS = -0.84, 3.48
+_UNKNOWN_WITHOUT_VECTORS, _LACKS_NAME_WITHOUT_VECTORS = -4.77, -2.30
 
 
-def idf_coverage(idf_by_term: Mapping[str, float], passage_terms: Iterable[frozenset[str]]) -> float:
-    """Return the largest share, 0 to 1, of the query's idf that one passage holds."""
-    total = sum(idf_by_term.values())
+def coverage(words: Sequence[AskedWord], passages: Iterable[Held], weight: Callable[[str], float]) -> float:
+    """Return the largest share, 0 to 1, of `words` that one passage holds.
+
+    A word weighs as the weightiest of its terms, by `weight`.
+    """
+    weights = [max(map(weight, word.terms)) for word in words]
+    total = sum(weights)
     if total <= 0:
         return 0.0
-    return max(
-        (sum(idf_by_term[t] for t in terms & idf_by_term.keys()) / total for terms in passage_terms), default=0.0
-    )
+    held = (sum(w for w, word in zip(weights, words, strict=True) if word.is_held(one)) for one in passages)
+    return max(held, default=0.0) / total
 
 
 def unknown_share(idf_by_term: Mapping[str, float], unknown_terms: Iterable[str]) -> float:
@@ -33,12 +38,17 @@ def unknown_share(idf_by_term: Mapping[str, float], unknown_terms: Iterable[str]
     return sum(idf_by_term[term] for term in unknown_terms) / total if total > 0 else 0.0
 
 
-def answerability(coverage: float, best_cosine: float | None, unknown: float) -> float:
-    """Return 0 to 1 from idf coverage, the best cosine (None without a dense list) and the share that is unknown."""
+def answerability(covered: float, best_cosine: float | None, unknown: float, *, lacks_name: bool) -> float:
+    """Return 0 to 1.
+
+    Takes the coverage, the best cosine (None without a dense list), the share that is unknown, and whether some name is
+    held by no passage.
+    """
     if best_cosine is None:
-        weighed = _BIAS_WITHOUT_VECTORS + _COVERAGE_WITHOUT_VECTORS * coverage + _UNKNOWN_WITHOUT_VECTORS * unknown
+        weighed = _BIAS_WITHOUT_VECTORS + _COVERAGE_WITHOUT_VECTORS * covered + _UNKNOWN_WITHOUT_VECTORS * unknown
+        weighed += _LACKS_NAME_WITHOUT_VECTORS * lacks_name
     else:
-        weighed = _BIAS + _COVERAGE * coverage + _COSINE * best_cosine + _UNKNOWN * unknown
+        weighed = _BIAS + _COVERAGE * covered + _COSINE * best_cosine + _UNKNOWN * unknown + _LACKS_NAME * lacks_name
     return 1 / (1 + math.exp(-weighed))
 
 

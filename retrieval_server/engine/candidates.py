@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Protocol
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_server.engine.candidate import Candidate
+from retrieval_server.engine.chunk_set import ChunkSet
 from retrieval_server.engine.chunk_table import ChunkTable, Place
 from retrieval_server.engine.coherence import by_file
 from retrieval_server.engine.definitions import names_in, wanted_definitions
@@ -16,6 +18,7 @@ from retrieval_server.engine.dense import DenseView
 from retrieval_server.engine.filters import Allowed
 from retrieval_server.engine.fusion import Fused, RankedList
 from retrieval_server.engine.lexical import LexicalQuery, LexicalView
+from retrieval_server.engine.margins import Shares, score_shares, scores_by_margin
 from retrieval_server.engine.ordering import by_score
 from retrieval_server.engine.priors import source_priors
 from retrieval_server.engine.proximity import TermKeys
@@ -26,10 +29,13 @@ from retrieval_server.model import FusionConstants, FusionOverrides, Passage, Pr
 
 BM25, BM25_EXPANDED, DEFINITION, DENSE = "bm25", "bm25_expanded", "definition", "dense"
 
-Encode = Callable[[str], NDArray[np.float32]]
-"""Returns a query as (dimension,) float32, L2-normalised."""
+QueryVector = NDArray[np.float32]
+"""A query as (dimension,) float32, L2-normalised."""
+
+Encode = Callable[[str], QueryVector]
 
 Hits = list[tuple[int, float]]
+ScoreShares = Callable[[Sequence[int]], dict[str, Shares]]
 
 
 class IndexView(Protocol):
@@ -91,13 +97,17 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The candidates of one question, best first; `is_complete` when larger pools would find no more."""
+    """The candidates of one question, best first; `is_complete` when larger pools would find no more.
+
+    `score_shares` tells by how much each list that found something is for each of some candidates.
+    """
 
     question: Question
     ranked: list[Candidate]
     fused: Fused[int]
     best_cosine: float | None
     is_complete: bool
+    score_shares: ScoreShares
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,33 +137,62 @@ class CandidateSearch:
             wanted = LexicalQuery(wanted_definitions(names_in(question.dense_text)))
             hits = self._lexical(wanted, constants.definition_weight, pool_count)
             by_list.append((DEFINITION, constants.definition_weight, hits))
-        by_list.append((DENSE, constants.dense_weight, self._dense(question.dense_text, pool_count)))
+        vector = self._vector(question.dense_text)
+        by_list.append((DENSE, constants.dense_weight, self._dense(vector, pool_count)))
         places = self.view.places(list({i for _, _, by_subset in by_list for hits in by_subset for i, _ in hits}))
         lists = [
             RankedList(name, weight, _merged([_in_order(hits, places)[:pool_count] for hits in by_subset], places))
             for name, weight, by_subset in by_list
         ]
         fused = Fused(lists, constants.rank_constant)
+        score_shares = partial(self._score_shares, lists, vector, pool_count)
         return Candidates(
             question=question,
-            ranked=self._ranked(question, fused.scores, places, list(lists[0].hits)),
+            ranked=self._ranked(question, fused.scores, places, score_shares),
             fused=fused,
             best_cosine=next((one.hits[0][1] for one in lists if one.name == DENSE and one.hits), None),
             is_complete=all(len(hits) < pool_count for _, _, by_subset in by_list for hits in by_subset),
+            score_shares=score_shares,
         )
 
+    def _score_shares(
+        self, lists: Sequence[RankedList[int]], vector: QueryVector | None, pool_count: int, chunk_ids: Sequence[int]
+    ) -> dict[str, Shares]:
+        """Return by how much each list that found something is for each chunk; the dense list is asked for any."""
+        return {
+            one.name: score_shares(
+                one, chunk_ids, pool_count, self._similarities(one, vector, chunk_ids) if one.name == DENSE else None
+            )
+            for one in lists
+            if one.hits
+        }
+
     def _ranked(
-        self, question: Question, scores: Mapping[int, float], places: Mapping[int, Place], lexical_hits: Hits
+        self,
+        question: Question,
+        fused: Mapping[int, float],
+        places: Mapping[int, Place],
+        score_shares: ScoreShares,
     ) -> list[Candidate]:
-        """Order by fused score times priors, what then leads by its signals, too, and what leads now by a reranker."""
+        """Order by fused score times priors, what then leads by its margins and signals, and that by a reranker."""
+        constants = self.constants
         query_terms = frozenset(question.lexical.weight_by_term)
-        ranked = _sorted(_candidate(i, places[i], score, query_terms) for i, score in scores.items())
-        signals = Signals(question.dense_text, question.lexical, self.view.lexical.idf, self.constants)
-        paths = {c.chunk_id: c.place.document.relative_path for c in ranked[:LOOKED_AT_COUNT]}
-        factors = signals.factors(paths, lexical_hits, self.view.term_keys)
-        ranked = _sorted(_raised(c, factors[c.chunk_id]) if c.chunk_id in factors else c for c in ranked)
-        if self.constants.file_passage_count:
-            ranked = by_file(ranked, self.constants.file_passage_count)
+        ranked = _sorted(_candidate(i, places[i], score, query_terms) for i, score in fused.items())
+        leading = ranked[:LOOKED_AT_COUNT]
+        ids = [candidate.chunk_id for candidate in leading]
+        by_rank = np.array([fused[i] for i in ids])
+        if constants.margin_weight > 0:
+            scores = scores_by_margin(
+                by_rank, score_shares(ids), weight_by_list(constants), constants.rank_constant, constants.margin_weight
+            ).tolist()
+        else:
+            scores = by_rank.tolist()
+        signals = Signals(question.dense_text, question.lexical, self.view.lexical.idf, constants)
+        factors = signals.factors({c.chunk_id: c.place.document.relative_path for c in leading}, self.view.term_keys)
+        raised = (_raised(c, fused[c.chunk_id], s, factors[c.chunk_id]) for c, s in zip(leading, scores, strict=True))
+        ranked = _sorted((*raised, *ranked[LOOKED_AT_COUNT:]))
+        if constants.file_passage_count:
+            ranked = by_file(ranked, constants.file_passage_count)
         if self.reranker is None:
             return ranked
         return with_best_reranked(question.dense_text, ranked, self.reranker, self.view.passages)
@@ -163,13 +202,38 @@ class CandidateSearch:
             return []
         return [self.view.lexical.search(query, pool_count, allowed) for allowed in self.subsets]
 
-    def _dense(self, text: str, pool_count: int) -> list[Hits]:
+    def _vector(self, text: str) -> QueryVector | None:
+        """Return the query's vector, None when there is no dense list to ask."""
+        is_left_out = self.view.dense is None or self.view.dense_coverage < 1 or self.constants.dense_weight == 0
+        return None if self.encode is None or is_left_out else self.encode(text)
+
+    def _dense(self, vector: QueryVector | None, pool_count: int) -> list[Hits]:
         dense = self.view.dense
-        if self.encode is None or dense is None or self.view.dense_coverage < 1 or self.constants.dense_weight == 0:
+        if vector is None or dense is None:
             return []
-        vector = self.encode(text)
         chunks = (None if allowed is None else allowed.chunks for allowed in self.subsets)
         return [dense.search(vector, pool_count, some) for some in chunks]
+
+    def _similarities(
+        self, ranked: RankedList[int], vector: QueryVector | None, chunk_ids: Sequence[int]
+    ) -> dict[int, float]:
+        """Return what the dense list says of chunks that it ends before; what has no vector is left out."""
+        dense = self.view.dense
+        known = {chunk_id for chunk_id, _ in ranked.hits}
+        others = sorted(chunk_id for chunk_id in chunk_ids if chunk_id not in known)
+        if vector is None or dense is None or not others:
+            return {}
+        return dict(dense.search(vector, len(others), ChunkSet(others)))
+
+
+def weight_by_list(constants: FusionConstants) -> dict[str, float]:
+    """Return what each list weighs."""
+    return {
+        BM25: constants.lexical_weight,
+        BM25_EXPANDED: constants.expanded_weight,
+        DEFINITION: constants.definition_weight,
+        DENSE: constants.dense_weight,
+    }
 
 
 def _merged(by_subset: Sequence[Hits], places: Mapping[int, Place]) -> Hits:
@@ -193,8 +257,11 @@ def _candidate(chunk_id: int, place: Place, fused_score: float, query_terms: fro
     return Candidate(chunk_id, place, fused_score, priors)
 
 
-def _raised(candidate: Candidate, factors: tuple[Prior, ...]) -> Candidate:
-    score = candidate.score
-    for factor in factors:
-        score *= factor.factor
+def _raised(candidate: Candidate, by_rank: float, by_margin: float, factors: tuple[Prior, ...]) -> Candidate:
+    """Put the score by margin in the place of that by rank, and raise it by the factors."""
+    score = by_margin
+    for prior in (*candidate.priors, *factors):
+        score *= prior.factor
+    if by_margin != by_rank:
+        factors = (Prior("margin", by_margin / by_rank), *factors)
     return candidate._replace(score=score, priors=candidate.priors + factors)

@@ -7,6 +7,8 @@ from functools import lru_cache
 MAX_GLOB_CHARS = 1024
 _MAX_KNOWN_GLOBS = 1024
 _ANY_FOLDERS = "(?:[^/]*/)*"
+# Plain letters alone, and none that a mark behind it changes. K, ; and ` have second forms that compare as equal.
+_LITERAL_START = re.compile(r"(?:[ -)+-:<->@-JL-Z\]^_a-~](?![^\x00-\x7f]))*")
 _REPEATED_STAR = re.compile(r"\*{2,}")
 
 
@@ -43,6 +45,12 @@ def glob_pattern(glob: str) -> re.Pattern[str]:
     last = "/".join(groups[-1]) or "[^/]+"
     middle = "".join(f"(?>{_ANY_FOLDERS}?{group})" for group in between)
     return re.compile(f"{first}{middle}{_ANY_FOLDERS}{last}", re.DOTALL)
+
+
+def literal_start(glob: str) -> str:
+    """Return what every path that the glob matches begins with, whichever way its letters are composed; maybe ""."""
+    literal = _LITERAL_START.match(glob)
+    return literal.group() if literal else ""
 
 
 def comparable_path(path: str) -> str:

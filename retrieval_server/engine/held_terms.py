@@ -1,12 +1,15 @@
-"""Which terms of a query the passages hold that are returned."""
+"""Which terms and words of a query the passages hold that are returned."""
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from retrieval_server.engine.analyser import analyse_terms
+from retrieval_server.engine.asked_words import compacted
 from retrieval_server.engine.candidates import IndexView
 from retrieval_server.engine.proximity import term_key
 from retrieval_server.engine.selection import Chosen
+from retrieval_server.model import Passage
 
 
 class HeldTerms:
@@ -21,6 +24,31 @@ class HeldTerms:
         keys = self._keys[one.candidate.chunk_id]
         around = _terms_around(one.candidate.place.document.relative_path, one.passage.breadcrumbs)
         return frozenset(term for term in asked if term in around or term_key(term) in keys)
+
+
+@dataclass(frozen=True)
+class HeldByChosen:
+    """One of the passages, to be asked for words."""
+
+    one: Chosen
+    held: HeldTerms
+
+    def terms(self, asked: frozenset[str]) -> frozenset[str]:
+        """Return those of the `asked` index terms that stand in it."""
+        return self.held.of(self.one, asked)
+
+    def compact(self) -> str:
+        """Return its text, path and breadcrumbs in letters and digits alone."""
+        return self._compact
+
+    @cached_property
+    def _compact(self) -> str:
+        return compacted(text_around(self.one.passage))
+
+
+def text_around(passage: Passage) -> str:
+    """Return a passage's text after its path and breadcrumbs."""
+    return " ".join((passage.path, *passage.breadcrumbs, passage.text))
 
 
 @lru_cache(maxsize=10_000)

@@ -1,26 +1,27 @@
 """The constants of ranking for each kind of query, in one place; `make ablation` prints what each is worth."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from retrieval_server.engine.query_kind import query_kind
 from retrieval_server.model import FusionConstants, FusionOverrides, Profile, RetrieveQuery
 
-# Words that name code find it; without one, what a passage means is worth as much as what it says.
-_PRECISE = FusionConstants(lexical_weight=2.0, dense_weight=1.0, rank_constant=10)
-_PRECISE_IN_PLAIN_WORDS = FusionConstants(lexical_weight=1.0, dense_weight=1.0, rank_constant=10)
+_PRECISE = FusionConstants(lexical_weight=1.0, dense_weight=1.0, rank_constant=10)
+# Who names code has read it, and asks in its words; who does not, asks in other words, and their order says less.
+_PRECISE_IN_PLAIN_WORDS = replace(_PRECISE, proximity_weight=0.25)
 # Files that are good in several places rise, and show one passage each.
 _EXPLORE = FusionConstants(
     lexical_weight=1.0,
     dense_weight=1.5,
     rank_constant=10,
-    margin_weight=0.0,
     proximity_weight=0.0,
-    path_weight=0.0,
     file_passage_count=2,
     max_per_file=1,
 )
-_SYMBOL = FusionConstants(lexical_weight=2.0, dense_weight=0.5, rank_constant=5, definition_weight=6.0)
+_SYMBOL = FusionConstants(
+    lexical_weight=2.0, dense_weight=0.5, rank_constant=5, definition_weight=6.0, margin_weight=0.0
+)
 
 
 NOT_TUNED = FusionOverrides()

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_server.engine.candidates import BM25, Candidates, CandidateSearch, Question
+from retrieval_server.engine.candidates import Candidates, CandidateSearch, Question, weight_by_list
 from retrieval_server.engine.coherence import file_factors
 from retrieval_server.engine.labels import LabelledQuestion, is_hit
 from retrieval_server.engine.lexical import lexical_query
+from retrieval_server.engine.margins import Shares, scores_by_margin
 from retrieval_server.engine.near_duplicates import repeating_pairs
 from retrieval_server.engine.priors import source_priors
 from retrieval_server.engine.signals import LOOKED_AT_COUNT, Signals
@@ -21,14 +22,8 @@ from retrieval_server.model import FusionConstants, ListScore
 
 # How far down a result counts: what stands lower is seldom read.
 JUDGED_DEPTH = 10
-_WEIGHT_OF_LIST = {
-    "bm25": "lexical_weight",
-    "bm25_expanded": "expanded_weight",
-    "definition": "definition_weight",
-    "dense": "dense_weight",
-}
-_WEIGHT_OF_SIGNAL = {"margin": "margin_weight", "path": "path_weight", "proximity": "proximity_weight"}
-_EVERY_SIGNAL = FusionConstants(margin_weight=1.0, path_weight=1.0, proximity_weight=1.0)
+_WEIGHT_OF_SIGNAL = {"path": "path_weight", "proximity": "proximity_weight"}
+_EVERY_SIGNAL = FusionConstants(path_weight=1.0, proximity_weight=1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,11 +31,13 @@ class JudgedQuestion:
     """The candidates of one question in the order of their places, which decides between equal scores.
 
     All arrays are (n_candidates,): `ranks` of each list float64, from 1, infinite where the list lacks the candidate;
-    `factors` float64, the product of the priors; `shares` of each signal float64, 0 to 1; `documents` int64, equal for
+    `score_shares` of each list that found something float64, 0 to 1, of its highest score; `factors` float64, the
+    product of the priors; `shares` of each signal float64, 0 to 1; `documents` int64, equal for
     candidates of one document; `is_gold` bool. `repeats` has, by candidate, those that say the same.
     """
 
     ranks: Mapping[str, NDArray[np.float64]]
+    score_shares: Mapping[str, Shares]
     factors: NDArray[np.float64]
     shares: Mapping[str, NDArray[np.float64]]
     documents: NDArray[np.int64]
@@ -81,15 +78,18 @@ class JudgedQuestion:
 
     def _ranked(self, constants: FusionConstants) -> NDArray[np.int64]:
         """Return the candidates, (n_candidates,), best first, as `engine.candidates` orders them."""
-        scores = np.zeros(len(self.factors))
+        weights = weight_by_list(constants)
+        fused = np.zeros(len(self.factors))
         for name, ranks in self.ranks.items():
-            scores += getattr(constants, _WEIGHT_OF_LIST[name]) / (constants.rank_constant + ranks)
-        scores *= self.factors
+            fused += weights[name] / (constants.rank_constant + ranks)
+        scores = fused * self.factors
         leading = np.argsort(-scores, kind="stable")[:LOOKED_AT_COUNT]
-        raised = np.ones(len(leading))
+        shares_of = {name: shares[leading] for name, shares in self.score_shares.items()}
+        raised = scores_by_margin(fused[leading], shares_of, weights, constants.rank_constant, constants.margin_weight)
+        raised = raised * self.factors[leading]
         for name, shares in self.shares.items():
             raised *= 1 + getattr(constants, _WEIGHT_OF_SIGNAL[name]) * shares[leading]
-        scores[leading] *= raised
+        scores[leading] = raised
         order = np.argsort(-scores, kind="stable")
         if constants.file_passage_count:
             documents = self.documents.tolist()
@@ -122,6 +122,7 @@ def judged(labelled: LabelledQuestion, search: CandidateSearch) -> JudgedQuestio
         repeats.setdefault(other, set()).add(one)
     return JudgedQuestion(
         ranks=_ranks(parts),
+        score_shares=found.score_shares([c.chunk_id for c in candidates]),
         factors=factors,
         shares=_shares(found, search, {c.chunk_id: c.place.document.relative_path for c in candidates}),
         documents=np.array([number_of.setdefault(p.document_id, len(number_of)) for p in texts], dtype=np.int64),
@@ -143,15 +144,8 @@ def _shares(
     found: Candidates, search: CandidateSearch, path_by_chunk: Mapping[int, str]
 ) -> dict[str, NDArray[np.float64]]:
     """Return by how much each signal holds; a signal of weight 1 multiplies by 1 + its share."""
-    lexical = [
-        (part.rank, chunk_id, part.raw_score)
-        for chunk_id in path_by_chunk
-        for part in found.fused.parts(chunk_id)
-        if part.list_name == BM25 and part.rank
-    ]
-    hits = [(chunk_id, raw_score) for _, chunk_id, raw_score in sorted(lexical)]
     signals = Signals(found.question.dense_text, found.question.lexical, search.view.lexical.idf, _EVERY_SIGNAL)
-    factors = signals.factors(path_by_chunk, hits, search.view.term_keys)
+    factors = signals.factors(path_by_chunk, search.view.term_keys)
     shares = {name: np.zeros(len(path_by_chunk)) for name in _WEIGHT_OF_SIGNAL}
     for row, chunk_id in enumerate(path_by_chunk):
         for prior in factors[chunk_id]:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import partial
 
 from retrieval_server.engine import balance, hops
-from retrieval_server.engine.answerability import answerability, idf_coverage, skipped_reason, unknown_share
+from retrieval_server.engine.answerability import answerability, coverage, skipped_reason, unknown_share
+from retrieval_server.engine.asked_words import asked_words, names_nowhere
 from retrieval_server.engine.candidates import (
     BM25,
     BM25_EXPANDED,
@@ -17,7 +18,7 @@ from retrieval_server.engine.candidates import (
     Question,
 )
 from retrieval_server.engine.filters import allowed_chunks
-from retrieval_server.engine.held_terms import HeldTerms
+from retrieval_server.engine.held_terms import HeldByChosen, HeldTerms
 from retrieval_server.engine.lexical import LexicalQuery, LexicalView, lexical_query
 from retrieval_server.engine.profiles import ranking_of
 from retrieval_server.engine.reranking import Reranker
@@ -31,7 +32,9 @@ from retrieval_server.model import (
     SecondHop,
 )
 
+# Coverage is that of the best passages; a name may stand a little further down.
 _JUDGED_PASSAGE_COUNT = 3
+_READ_PASSAGE_COUNT = 5
 # When a cap leaves too few of a pool, a larger one is searched.
 _POOL_GROWTH = 4
 
@@ -51,14 +54,17 @@ def retrieve(
     search = CandidateSearch(view, encode, constants, subsets, None if profile is Profile.SYMBOL else reranker)
     question = Question(lexical_query(request.query), view.synonyms.expanded(request.query), request.query)
     first, chosen, second_hop = _chosen(request, question, search)
-    held = HeldTerms(chosen if request.explain else chosen[:_JUDGED_PASSAGE_COUNT], view)
-    weights = _term_weights(question.lexical, view.lexical)
+    held = HeldTerms(chosen if request.explain else chosen[:_READ_PASSAGE_COUNT], view)
     score = 0.0
     if chosen:
+        words = asked_words(request.query)
+        read = [HeldByChosen(one, held) for one in chosen[:_READ_PASSAGE_COUNT]]
+        weights = _term_weights(question.lexical, view.lexical)
         score = answerability(
-            idf_coverage(weights, (held.of(one, weights) for one in chosen[:_JUDGED_PASSAGE_COUNT])),
+            coverage(words, read[:_JUDGED_PASSAGE_COUNT], lambda term: weights.get(term) or 1 + view.lexical.idf(term)),
             first.best_cosine,
             unknown_share(weights, (term for term in weights if not view.lexical.chunk_count_of(term))),
+            lacks_name=names_nowhere(words, read),
         )
     return RetrieveResult(
         passages=tuple(_explained(one, held) if request.explain else _scored(one) for one in chosen),

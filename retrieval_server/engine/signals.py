@@ -45,13 +45,9 @@ class Signals:
     def factors(
         self,
         path_by_chunk: Mapping[int, str],
-        lexical_hits: Sequence[tuple[int, float]],
         read_term_keys: ReadTermKeys,
     ) -> dict[int, tuple[Prior, ...]]:
-        """Return what multiplies the score of each chunk; a signal that is silent is left out.
-
-        `lexical_hits` is the BM25 list, best first: its ranks forget by how much one score leads another.
-        """
+        """Return what multiplies the score of each chunk; a signal that is silent is left out."""
         constants = self._constants
         chunk_ids = list(path_by_chunk)
         found: dict[int, list[Prior]] = {chunk_id: [] for chunk_id in chunk_ids}
@@ -61,10 +57,6 @@ class Signals:
                 if share > 0:
                     found[chunk_id].append(Prior(name, 1 + weight * share))
 
-        if constants.margin_weight > 0 and lexical_hits and lexical_hits[0][1] > 0:
-            highest = lexical_hits[0][1]
-            share_by_chunk = {chunk_id: score / highest for chunk_id, score in lexical_hits}
-            add("margin", constants.margin_weight, [share_by_chunk.get(chunk_id, 0.0) for chunk_id in chunk_ids])
         if constants.path_weight > 0:
             add("path", constants.path_weight, self.of_paths(list(path_by_chunk.values())))
         if constants.proximity_weight > 0:

@@ -5,7 +5,8 @@ identifier is nearest to it; the rest of the code is reduced to the words in its
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -13,12 +14,13 @@ from retrieval_server.engine.analyser import identifier_parts
 from retrieval_server.engine.stop_words import STOP_WORDS
 
 # Docstrings, block comments, line comments; not the preprocessor's lines, attributes, anchors or "://" of an address.
+# Each begins with a character, and what must not stand before it is asked behind that: `re` then skips to these few.
 _COMMENT = re.compile(
     r'"""(.*?)"""'
     r"|'''(.*?)'''"
     r"|/\*(.*?)\*/"
-    r"|(?<![:\w/])///?(?!/)([^\n]*)"
-    r"|(?<![\w&'\"])\#(?!include|define|undef|if|el|endif|pragma|error|line|[!\[{(])([^\n]*)",
+    r"|//(?<![:\w/]//)/?(?!/)([^\n]*)"
+    r"|\#(?<![\w&'\"]\#)(?!include|define|undef|if|el|endif|pragma|error|line|[!\[{(])([^\n]*)",
     re.DOTALL,
 )
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -30,6 +32,8 @@ _KEYWORDS_TEXT = """
     switch template this throw throws true try type typedef typename union unsigned use using var virtual void
     while with yield"""
 _LEFT_OUT = STOP_WORDS.union(_KEYWORDS_TEXT.split())
+# Source code repeats few words many times.
+_REMEMBERED_WORDS = 50_000
 
 
 class WindowSize(NamedTuple):
@@ -55,21 +59,40 @@ def code_window(file_name: str, breadcrumbs: Sequence[str], text: str, size: Win
     comments = list(islice(said, size.comment_words))
     if not comments:
         return skeleton(" ".join((file_name, *breadcrumbs, text)), size)
-    header = _telling_parts(" ".join((file_name, *breadcrumbs)))
+    header = tuple(_telling_parts((" ".join((file_name, *breadcrumbs)),)))
     known = {part for word in comments for part in identifier_parts(word)}.union(header)
-    named = (part for part in _telling_parts(_COMMENT.sub(" ", text)) if part not in known)
+    named = (part for part in _telling_parts(_between_comments(text)) if part not in known)
     return " ".join((*header, *comments, *islice(named, size.parts)))
 
 
 def skeleton(text: str, size: WindowSize = WHOLE) -> str:
     """Identifiers and words in parts, each once, by first appearance, without what says little."""
-    return " ".join(islice(_telling_parts(text), size.parts_alone))
+    return " ".join(islice(_telling_parts((text,)), size.parts_alone))
 
 
 def _commented_words(comment: "re.Match[str]") -> list[str]:
     return [word.strip("#*/!<>=-") for group in comment.groups() if group for word in group.split()]
 
 
-def _telling_parts(text: str) -> Iterable[str]:
-    parts = (part for word in _WORD.findall(text) for part in identifier_parts(word))
-    return dict.fromkeys(p for p in parts if p not in _LEFT_OUT and len(p) > 1 and not p.isdecimal())
+def _between_comments(text: str) -> Iterator[str]:
+    end = 0
+    for match in _COMMENT.finditer(text):
+        yield text[end : match.start()]
+        end = match.end()
+    yield text[end:]
+
+
+def _telling_parts(texts: Iterable[str]) -> Iterator[str]:
+    """Yield each part once; what is not asked for is not even read, which is most of a long chunk."""
+    seen: set[str] = set()
+    for text in texts:
+        for match in _WORD.finditer(text):
+            for part in _telling_parts_of(match.group()):
+                if part not in seen:
+                    seen.add(part)
+                    yield part
+
+
+@lru_cache(maxsize=_REMEMBERED_WORDS)
+def _telling_parts_of(word: str) -> tuple[str, ...]:
+    return tuple(p for p in identifier_parts(word) if p not in _LEFT_OUT and len(p) > 1 and not p.isdecimal())

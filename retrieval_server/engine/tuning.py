@@ -22,7 +22,7 @@ FOLD_COUNT = 5
 _GRIDS: Mapping[str, tuple[float, ...]] = {
     "lexical_weight": (0.5, 1.0, 1.5, 2.0, 3.0, 5.0),
     "rank_constant": (2, 5, 10, 20, 40, 60),
-    "margin_weight": (0.0, 0.25, 0.5, 1.0, 2.0),
+    "margin_weight": (0.0, 0.25, 0.5, 0.75, 1.0),
     "proximity_weight": (0.0, 0.25, 0.5, 1.0, 2.0),
     "path_weight": (0.0, 0.15, 0.3, 0.6, 1.0),
 }

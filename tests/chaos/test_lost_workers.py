@@ -30,6 +30,27 @@ def test_a_killed_worker_is_replaced_within_its_lease_and_two_seconds(cluster: C
     assert result.attempt_count in {2, 3}
 
 
+@pytest.mark.parametrize("mode", [answer_pb2.ANSWER_MODE_RAG_SEQUENCE, answer_pb2.ANSWER_MODE_RAG_TOKEN])
+def test_an_answer_with_a_prompt_a_passage_is_taken_over_too(
+    cluster: Cluster, mode: answer_pb2.AnswerMode.ValueType
+) -> None:
+    events = []
+    killed = False
+    query = "How many rounds does the night watch make?"  # begins to be answered before any token is there
+    with cluster.server.channel() as channel:
+        for event in cluster.answer(channel, "kill-many", mode=mode, query=query):
+            events.append(event)
+            if event.WhichOneof("event") == "delta" and not killed:
+                killed = True
+                cluster.holder_of("kill-many").kill()
+    result = assert_one_terminal_with_the_final_text(events)
+    assert "restarted" in [event.WhichOneof("event") for event in events]
+    assert result.state == answer_pb2.ANSWER_STATE_ANSWERED
+    assert result.attempt_count in {2, 3}
+    assert result.generator.mode == mode
+    assert len(result.generator.passage_weights) > 1
+
+
 def test_a_caller_gets_its_end_although_every_worker_is_dead(cluster: Cluster) -> None:
     events = []
     with cluster.server.channel() as channel:

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import grpc
@@ -152,6 +153,15 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", mounted], check=True)
 
 
+def fill_up(disk: Path) -> Path:
+    """Leave no page free; return the file that takes them all."""
+    filler = disk / "filler"
+    with suppress(OSError), filler.open("ab", buffering=0) as file:
+        while True:
+            file.write(b"\0" * 4096)
+    return filler
+
+
 def test_a_full_disk_refuses_writes_and_goes_on_serving_what_was_there(
     small_disk: Path, tmp_path: Path, own_process: Own
 ) -> None:
@@ -159,16 +169,12 @@ def test_a_full_disk_refuses_writes_and_goes_on_serving_what_was_there(
         tmp_path / "server", redis_url=NO_REDIS, **QUICK, GROUNDWIRE_DATA_DIR=os.fspath(small_disk / "data")
     )
     own_process(server).start()
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "synced.md").write_text("The sluice of the tree.\n\n" + f"{'word ' * 20}\n" * 3_000)
     with groundwire.Client(server.address) as client:
         client.put_document("kept.md", "The sluice is closed.")
-        filler = small_disk / "filler"
-        with filler.open("wb") as file:
-            while True:
-                try:
-                    file.write(b"\0" * 65536)
-                    file.flush()
-                except OSError:
-                    break
+        filler = fill_up(small_disk)
         acknowledged = ["kept.md"]
         refusals = []
         for number in range(40):
@@ -180,8 +186,21 @@ def test_a_full_disk_refuses_writes_and_goes_on_serving_what_was_there(
         assert refusals
         assert {error.reason for error in refusals} <= {"STORAGE_FAILED", "OUTCOME_UNKNOWN"}
         assert {error.status for error in refusals} <= {grpc.StatusCode.INTERNAL.name, grpc.StatusCode.UNKNOWN.name}
+        run_client(server.address, "index", "tree", cwd=tmp_path).assert_refused("could not be written")
+        with pytest.raises(groundwire.ClientError) as caught:
+            client.create_snapshot()
+        assert caught.value.reason == "STORAGE_FAILED"
         assert "kept.md" in found(client)
+        # Stopping and starting find no room either.
+        assert server.stop() == 0
+        fill_up(small_disk)
+        server.start()
+    with groundwire.Client(server.address) as client:
+        assert "kept.md" in found(client)
+        assert {*acknowledged} <= {document.path for document in client.list_documents()}
         filler.unlink()
+        run_client(server.address, "index", "tree", cwd=tmp_path).assert_ok()
+        acknowledged.append("tree/synced.md")
         client.put_document("after.md", "The sluice again.")
         stored = {document.path for document in client.list_documents()}
         assert {*acknowledged, "after.md"} <= stored

@@ -67,35 +67,21 @@ def test_prune_removes_what_vanished_from_its_own_source_and_nothing_else(
         assert line in told
 
 
-def test_a_sync_that_breaks_off_removes_nothing(server: Server, index: Index, library, collection: str) -> None:
-    from groundwire.v1 import corpus_service_pb2 as pb
-    from groundwire.v1 import corpus_service_pb2_grpc, sync_pb2
-    from tests.support.rpc import refused
-
-    index("tree").assert_ok()
-    (source,) = library.corpus_stats(collection).sources
-    begin = sync_pb2.SyncBegin(collection=collection, source=source.source, display_prefix="tree", prune=True)
-    with server.channel() as channel:
-        stub = corpus_service_pb2_grpc.CorpusServiceStub(channel)
-        requests = [pb.SyncDocumentsRequest(begin=begin), pb.SyncDocumentsRequest(offer=sync_pb2.SyncOffer())]
-        refusal = refused(lambda: list(stub.SyncDocuments(iter(requests), timeout=20)))
-    assert refusal.reason == "PROTOCOL_ORDER"
-    assert len(list(library.list_documents(collection=collection))) == 2
-
-
 def test_watch_follows_what_changes_on_disk(
     server: Server, index: Index, library, collection: str, tmp_path: Path
 ) -> None:
     command = [BIN / "client", "--server", server.address, "index", "tree", "--watch", "--prune"]
-    watching = subprocess.Popen(
-        [*command, "--collection", collection],
-        cwd=tmp_path,
-        env=process_environment({}),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    told = tmp_path / "told.log"
+    with told.open("wb") as output:
+        watching = subprocess.Popen(
+            [*command, "--collection", collection],
+            cwd=tmp_path,
+            env=process_environment({"PYTHONUNBUFFERED": "1"}),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def paths() -> list[str]:
         try:
@@ -108,8 +94,9 @@ def test_watch_follows_what_changes_on_disk(
     wait_until(lambda: "tree/c.md" in paths(), timeout_s=30, what="a new file is indexed")
     (tmp_path / "tree" / "a.md").unlink()
     wait_until(lambda: paths() == ["tree/b.md", "tree/c.md"], timeout_s=30, what="a removed file is gone")
+    # What was indexed can be seen before it is told.
+    wait_until(lambda: told.read_text().count("searchable after") == 3, timeout_s=30, what="the third summary")
     watching.send_signal(signal.SIGINT)
-    told, complaints = watching.communicate(timeout=30)
+    _, complaints = watching.communicate(timeout=30)
     assert watching.returncode == 130
     assert "Traceback" not in complaints
-    assert told.count("searchable after") == 3

@@ -24,6 +24,8 @@ INDEX_TIMEOUT_S = 1800.0
 ANSWERS_TIMEOUT_S = 3600.0
 # Every so many questions are asked; 1 asks all of them.
 STRIDE = int(os.environ.get("GROUNDWIRE_QUALITY_STRIDE", "1"))
+# A server's data directory that is kept: of a tree that it holds, only what changed is indexed again.
+KEPT_DATA_DIR = os.environ.get("GROUNDWIRE_QUALITY_DATA_DIR")
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ def results(
 ) -> dict[str, Any]:
     """All questions, answered once through the front door: the report, the results and the passages' root."""
     directory = tmp_path_factory.mktemp("answers")
-    server = Server(directory, redis_url=own_queue.url)
+    kept = {"GROUNDWIRE_DATA_DIR": os.path.abspath(KEPT_DATA_DIR)} if KEPT_DATA_DIR else {}
+    server = Server(directory, redis_url=own_queue.url, **kept)
     module_process(server).start()
     module_process(Worker(directory, redis_url=own_queue.url)).start()
     run_client(server.address, "index", TREE, "--wait", cwd=vllm_root, timeout_s=INDEX_TIMEOUT_S).assert_ok()

@@ -20,8 +20,8 @@ pytestmark = [pytest.mark.quality, pytest.mark.timeout(1200)]
 QUESTIONS = Path(__file__).parent / "trees"
 K = 10
 # What was reached, less what one question in twenty may change; the aims are 90 % and 0.85 / 0.95.
-LEAST_RECALL_AT_5 = {"scrapy": 0.75, "dask": 0.76, "tvm_ffi": 0.76}
-LEAST_CONCEPT_NDCG = 0.52
+LEAST_RECALL_AT_5 = {"scrapy": 0.76, "dask": 0.79, "tvm_ffi": 0.80}
+LEAST_CONCEPT_NDCG = 0.54
 LEAST_SYMBOL_NDCG = 0.90
 PROFILES = (client.RetrievalProfile.AUTO, client.RetrievalProfile.PRECISE, client.RetrievalProfile.EXPLORE)
 TREE_NAMES = [tree.name for tree in TREES]

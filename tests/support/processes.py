@@ -176,6 +176,28 @@ class Server(ServiceProcess):
         return grpc.insecure_channel(self.address, options=CHANNEL_OPTIONS)
 
 
+class SmallServer(Server):
+    """A server that a few documents are a large corpus to; see `tests/support/small_server.py`."""
+
+    def __init__(self, directory: Path, *, redis_url: str, **settings: str) -> None:
+        super().__init__(directory, redis_url=redis_url, **settings)
+        self.env["PYTHONPATH"] = os.fspath(PROJECT_DIR)
+
+    @property
+    def command(self) -> list[str]:
+        """What is run."""
+        return [sys.executable, "-m", "tests.support.small_server"]
+
+
+class UnprivilegedServer(Server):
+    """A server for which file permissions count although the tests run as root."""
+
+    @property
+    def command(self) -> list[str]:
+        """What is run."""
+        return unprivileged_command(super().command)
+
+
 class Worker(ServiceProcess):
     """A generation worker."""
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from retrieval_server.engine.chunkers.breadcrumbs import bounded
 from retrieval_server.engine.chunkers.lines import LineIndex
 
 OVERLAP_CHARS = 100
@@ -54,7 +55,8 @@ def chunks_of(text: str, lines: LineIndex, pieces: Sequence[Piece], max_chunk_ch
     """
     chunks: list[Chunk] = []
     for group in _merged(pieces, max_chunk_chars):
-        breadcrumbs, names = _labels(group)
+        labels, names = _labels(group)
+        breadcrumbs = bounded(labels)
         for span in _split(text, group[0].start, group[-1].end, max_chunk_chars):
             start, end = _trimmed(text, *span)
             if start < end:

@@ -1,11 +1,16 @@
 """Whether a collection is what it must be: by its own word, by what it finds, and by its files id by id."""
 
 import hashlib
+import json
 import sqlite3
+from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import tantivy
+from numpy.typing import NDArray
 
 import client as groundwire
 from tests.chaos.corpus.model import COLLECTION, WORD_EVERYWHERE, Expected, State
@@ -15,6 +20,11 @@ _LIVING_CHUNKS = """
     SELECT c.chunk_id, d.document_id || ':' || c.start_char || '-' || c.end_char, c.embedded,
         (SELECT count(*) FROM windows w JOIN vectors USING (text_sha256) WHERE w.chunk_id = c.chunk_id)
     FROM chunks c JOIN documents d USING (document_row) WHERE d.died_generation IS NULL
+"""
+_LIVING_VECTORS = """
+    SELECT w.chunk_id, v.vector FROM windows w JOIN vectors v USING (text_sha256)
+    JOIN chunks c USING (chunk_id) JOIN documents d USING (document_row)
+    WHERE d.died_generation IS NULL AND w.chunk_id <= ? ORDER BY w.chunk_id, w.ordinal
 """
 
 
@@ -48,6 +58,7 @@ def check_agreement(client: groundwire.Client, state: State, data_dir: Path) -> 
     assert {row[1] for row in rows} == set(dense), "the dense view and SQLite"
     assert {row[0] for row in rows} == _indexed_chunk_ids(directory / "lexical"), "Tantivy's files and SQLite"
     assert all(row[2] and row[3] for row in rows), "a chunk without its vectors"
+    wait_until(lambda: _segments_agree(directory), timeout_s=10, what="the segments on disk agree with SQLite")
     for found in (lexical, dense):
         for path, text in found.values():
             assert text in state[path].text, f"a passage that {path} does not hold"
@@ -65,6 +76,41 @@ def _indexed_chunk_ids(directory: Path) -> set[int]:
         return set()
     hits = searcher.search(tantivy.Query.all_query(), searcher.num_docs).hits
     return set(searcher.fast_field_values("chunk_id", [address for _, address in hits]))
+
+
+def _segments_agree(directory: Path) -> bool:
+    """Whether segments hold the vectors of every living chunk that they cover; they may be replaced meanwhile."""
+    manifest = directory / "dense" / "segments.json"
+    if not manifest.exists():
+        return True
+    segments = json.loads(manifest.read_text())["segments"]
+    through = segments[-1]["through_chunk_id"] if segments else 0
+    with closing(sqlite3.connect(f"file:{directory}/corpus.sqlite?mode=ro", uri=True)) as connection:
+        rows = connection.execute(_LIVING_VECTORS, (through,)).fetchall()
+    stored: dict[int, list[NDArray[np.float32]]] = defaultdict(list)
+    for chunk_id, vector in rows:
+        stored[chunk_id].append(np.frombuffer(vector, np.float32))
+    try:
+        found = _segment_vectors(directory / "dense", [segment["name"] for segment in segments])
+    except FileNotFoundError:
+        return False
+    return all(_is_same(vectors, found.get(chunk_id, [])) for chunk_id, vectors in stored.items())
+
+
+def _segment_vectors(directory: Path, names: list[str]) -> Mapping[int, list[NDArray[np.float32]]]:
+    vectors: dict[int, list[NDArray[np.float32]]] = defaultdict(list)
+    for name in names:
+        ids = np.fromfile(directory / name / "ids.i64", np.int64)
+        rows = np.fromfile(directory / name / "vectors.f32", np.float32).reshape(len(ids), -1)
+        for chunk_id, row in zip(ids.tolist(), rows, strict=True):
+            vectors[chunk_id].append(row)
+    return vectors
+
+
+def _is_same(stored: list[NDArray[np.float32]], found: list[NDArray[np.float32]]) -> bool:
+    return len(stored) == len(found) and all(
+        np.allclose(one / np.linalg.norm(one), other, atol=1e-5) for one, other in zip(stored, found, strict=True)
+    )
 
 
 def _title(expected: Expected) -> str:

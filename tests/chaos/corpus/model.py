@@ -42,6 +42,8 @@ class Operations:
     chance: random.Random
     tree: Path
     made_count: int = 0
+    # Snapshot id → what it holds.
+    snapshots: dict[str, State] = field(default_factory=dict)
     _version: int = field(default=0)
 
     def text(self) -> str:
@@ -54,11 +56,13 @@ class Operations:
         """Return an operation that can be done in `state`."""
         self.made_count += 1
         put_paths = sorted(path for path in state if not path.startswith("tree/"))
-        kinds: list[Callable[[State, list[str]], Operation]] = [self._put, self._put, self._sync]
+        kinds: list[Callable[[State, list[str]], Operation]] = [self._put, self._put, self._sync, self._snapshot]
         if put_paths:
             kinds += [self._update, self._delete, self._delete_by_filter, self._replace, self._search]
         if any(path.startswith("tree/") for path in state):
             kinds.append(self._rename)
+        if self.snapshots:
+            kinds.append(self._restore)
         return self.chance.choice(kinds)(state, put_paths)
 
     @property
@@ -109,6 +113,22 @@ class Operations:
             return found
 
         return Operation("search", dict(state), run)
+
+    def _snapshot(self, state: State, _: list[str]) -> Operation:
+        def run(client: groundwire.Client) -> object:
+            made = client.create_snapshot(COLLECTION)
+            self.snapshots[made.snapshot_id] = dict(state)
+            return made
+
+        return Operation("snapshot", dict(state), run)
+
+    def _restore(self, state: State, _: list[str]) -> Operation:
+        snapshot_id, held = self.chance.choice(sorted(self.snapshots.items()))
+
+        def run(client: groundwire.Client) -> object:
+            return client.restore_snapshot(snapshot_id)
+
+        return Operation("restore", dict(held), run)
 
     def _delete(self, state: State, put_paths: list[str]) -> Operation:
         path = self.chance.choice(put_paths)

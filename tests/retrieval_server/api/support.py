@@ -22,6 +22,7 @@ from retrieval_server.api.retrieval_servicer import RetrievalServicer
 from retrieval_server.api.server import ApiServer
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.searching import Searching
+from retrieval_server.metrics import Metrics
 from retrieval_server.settings import ServerSettings
 from tests.retrieval_server.corpus.support import WordHashEncoder
 
@@ -54,6 +55,7 @@ async def running_server(
         CorpusServicer(catalog, "word-hash", config),
         admin_service_pb2_grpc.AdminServiceServicer(),
         EvaluationServicer(catalog, searching, config),
+        Metrics(),
     )
     address = await server.start()
     options = [("grpc.enable_http_proxy", 0), ("grpc.max_send_message_length", -1)]

@@ -169,6 +169,14 @@ async def test_a_follow_up_is_completed_from_the_conversation_and_shown(stub: St
     assert answered.result.standalone_question == "How is request_timeout changed?"
 
 
+async def test_a_single_question_is_rewritten_when_asked_and_shown(stub: Stub) -> None:
+    typed = retrieval_service_pb2.RetrieveRequest(query="Hi! Could you tell me how request_timeout is changed? Thanks")
+    as_typed = await stub.RenderPrompt(pb.RenderPromptRequest(retrieve=typed))
+    assert as_typed.standalone_question == typed.query
+    rewritten = await stub.RenderPrompt(pb.RenderPromptRequest(retrieve=typed, options=options(rewrite_question=True)))
+    assert rewritten.standalone_question == "How is request_timeout changed?"
+
+
 async def test_a_name_that_no_passage_holds_is_a_reason_not_to_answer(stub: Stub) -> None:
     asked = retrieval_service_pb2.RetrieveRequest(query="What is the default of request_timeout_v9 on Kubernetes?")
     result = (await stub.Answer(pb.AnswerRequest(retrieve=asked))).result
@@ -189,18 +197,6 @@ async def test_every_wrong_option_is_named_at_once(stub: Stub) -> None:
     wrong = options(max_completion_tokens=0, fallback=9, timeout=Duration())
     _, _, fields = await failure(stub.Answer(pb.AnswerRequest(retrieve=ASKED, options=wrong)))
     assert fields == ["options.fallback", "options.max_completion_tokens", "options.timeout"]
-
-
-@pytest.mark.parametrize(
-    "unserved",
-    [
-        options(mode=answer_pb2.ANSWER_MODE_RAG_SEQUENCE),
-        options(mode=answer_pb2.ANSWER_MODE_RAG_TOKEN),
-    ],
-)
-async def test_what_comes_later_is_unimplemented(stub: Stub, unserved: pb.AnswerOptions) -> None:
-    code, reason, _ = await failure(stub.Answer(pb.AnswerRequest(retrieve=ASKED, options=unserved)))
-    assert (code, reason) == (grpc.StatusCode.UNIMPLEMENTED, "NOT_IMPLEMENTED")
 
 
 async def test_without_a_worker_and_without_a_fallback_the_call_says_why(stub: Stub, queue: FakeQueue) -> None:

@@ -11,6 +11,7 @@ from groundwire.v1 import collection_pb2
 from groundwire.v1 import corpus_service_pb2 as pb
 from retrieval_server.corpus.collection import Collection
 from retrieval_server.corpus.collection_settings import CollectionSettings
+from retrieval_server.corpus.founding import found_collection
 from retrieval_server.engine.dense import Similarity
 from tests.retrieval_server.api.support import details, running_server
 from tests.retrieval_server.corpus.support import DIMENSION, WordHashEncoder, change, embed_all, parsed
@@ -64,8 +65,8 @@ def test_dot_lets_the_longer_vector_win_and_settings_outlive_a_restart(tmp_path:
     best = {}
     for similarity in Similarity:
         directory = tmp_path / similarity.value
+        found_collection(directory, CollectionSettings(similarity=similarity, sentences_per_chunk=2))
         collection = Collection("c", directory, "lengthy", DIMENSION)
-        collection.configure(CollectionSettings(similarity=similarity, sentences_per_chunk=2))
         collection.apply(change(*documents))
         embed_all(collection, Lengthy())
         collection.close()

@@ -1,29 +1,68 @@
-"""Pages of names."""
+"""Pages of names, and tokens that mean something in their own list alone."""
+
+import base64
 
 import pytest
 
-from retrieval_server.api.paging import page_of
+from groundwire.v1 import corpus_service_pb2 as pb
+from groundwire.v1 import filter_pb2
+from retrieval_server.api.paging import Listing, page_of
 from retrieval_server.errors import InvalidRequest
+
+COLLECTIONS = Listing(pb.ListCollectionsRequest())
 
 
 def test_pages_follow_each_other_and_end():
     names = ["a", "b", "c", "d", "e"]
-    first, token = page_of(names, 2, "")
-    second, token = page_of(names, 2, token)
-    third, end = page_of(names, 2, token)
+    first, token = page_of(names, 2, "", COLLECTIONS)
+    second, token = page_of(names, 2, token, COLLECTIONS)
+    third, end = page_of(names, 2, token, COLLECTIONS)
     assert [*first, *second, *third] == names
     assert end == ""
 
 
 def test_a_name_that_goes_between_pages_loses_no_other():
-    _, token = page_of(["a", "b", "c"], 2, "")
-    assert page_of(["a", "c"], 2, token) == (["c"], "")
+    _, token = page_of(["a", "b", "c"], 2, "", COLLECTIONS)
+    assert page_of(["a", "c"], 2, token, COLLECTIONS) == (["c"], "")
+
+
+def test_a_token_outlives_the_server_and_does_not_depend_on_the_size_of_pages():
+    asked = pb.ListDocumentsRequest(collection="c", filter=filter_pb2.PassageFilter(languages=["python"]), page_size=5)
+    token = Listing(asked, 17).token("ä\0/\U0001f30a", "id")
+    asked.page_size, asked.page_token = 9, token
+    assert Listing(asked, 17).place(token) == ("ä\0/\U0001f30a", "id")
 
 
 @pytest.mark.parametrize(
-    ("page_size", "token", "field"), [(-1, "", "page_size"), (1, "%%%", "page_token"), (1, "é", "page_token")]
+    "other",
+    [
+        Listing(pb.ListDocumentsRequest(collection="other"), 17),
+        Listing(pb.ListDocumentsRequest(filter=filter_pb2.PassageFilter(languages=["python"])), 17),
+        Listing(pb.ListDocumentsRequest(), 18),
+        Listing(pb.ListSnapshotsRequest(), 17),
+    ],
+    ids=["collection", "filter", "collection made anew", "call"],
+)
+def test_a_token_of_another_list_is_refused(other: Listing):
+    with pytest.raises(InvalidRequest) as caught:
+        other.place(Listing(pb.ListDocumentsRequest(), 17).token("a", "b"))
+    assert caught.value.field_errors[0].field == "page_token"
+
+
+def test_every_token_that_was_tampered_with_is_refused():
+    token = COLLECTIONS.token("name")
+    raw = base64.urlsafe_b64decode(token)
+    damaged = [raw[:i] + bytes([raw[i] ^ 1]) + raw[i + 1 :] for i in range(len(raw))]
+    for bad in [*damaged, *(raw[:i] for i in range(1, len(raw))), raw + b"]"]:
+        with pytest.raises(InvalidRequest):
+            COLLECTIONS.place(base64.urlsafe_b64encode(bad).decode())
+
+
+@pytest.mark.parametrize(
+    ("page_size", "token", "field"),
+    [(-1, "", "page_size"), (1, "%%%", "page_token"), (1, "é", "page_token"), (1, "YWJj", "page_token")],
 )
 def test_bad_pages_name_the_field(page_size: int, token: str, field: str):
     with pytest.raises(InvalidRequest) as caught:
-        page_of([], page_size, token)
+        page_of([], page_size, token, COLLECTIONS)
     assert caught.value.field_errors[0].field == field

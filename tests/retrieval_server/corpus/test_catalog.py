@@ -1,6 +1,7 @@
 """All collections of a data directory, and their work in the background."""
 
 import asyncio
+import shutil
 import threading
 from pathlib import Path
 
@@ -135,21 +136,55 @@ async def test_a_damaged_database_is_one_clear_error_and_the_other_collections_a
     await again.close()
 
 
-async def test_a_collection_that_could_not_be_made_leaves_nothing_behind(
+async def test_a_damaged_collection_that_is_asked_for_again_and_again_costs_no_more(tmp_path: Path):
+    directory = tmp_path / "collections" / "default"
+    directory.mkdir(parents=True)
+    (directory / "corpus.sqlite").write_bytes(b"this is no database, " * 500)
+    catalog = await opened_catalog(tmp_path)
+    depths = []
+    for _ in range(3):
+        with pytest.raises(GroundwireError) as caught:
+            catalog.get("default")
+        depths.append(len(caught.traceback))
+    assert depths == depths[:1] * 3
+    await catalog.close()
+
+
+async def test_what_an_older_version_left_and_cannot_be_removed_keeps_nothing_from_being_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     catalog = await opened_catalog(tmp_path)
+    await catalog.get_or_create("one")
+    await catalog.close()
+    shutil.copytree(tmp_path / "collections" / "one", tmp_path / "collections" / "one@1")
 
-    def fail(name: str, directory: Path, *_: object) -> None:
-        directory.mkdir()
-        (directory / "corpus.sqlite").touch()
+    def fail(*_: object) -> None:
+        raise OSError("read-only file system")
+
+    with monkeypatch.context() as failing:
+        failing.setattr("retrieval_server.corpus.collection_directories.CollectionDirectories.remove", fail)
+        catalog = await opened_catalog(tmp_path)
+        assert catalog.get("one").collection.directory.name == "one@1"
+        await catalog.close()
+    catalog = await opened_catalog(tmp_path)
+    assert [path.name for path in (tmp_path / "collections").iterdir()] == ["one@1"]
+    await catalog.close()
+
+
+@pytest.mark.parametrize("fails", ["opening.Collection", "founding.CorpusStore"])
+async def test_a_collection_that_could_not_be_made_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+):
+    catalog = await opened_catalog(tmp_path)
+
+    def fail(*_: object) -> None:
         raise OSError("no space left on device")
 
     with monkeypatch.context() as failing:
-        failing.setattr("retrieval_server.corpus.catalog.Collection", fail)
+        failing.setattr(f"retrieval_server.corpus.{fails}", fail)
         with pytest.raises(GroundwireError, match="free some space"):
             await catalog.get_or_create("new")
-    assert not (tmp_path / "collections" / "new").exists()
+    assert not list((tmp_path / "collections").iterdir())
     await catalog.get_or_create("new")
     await catalog.close()
 

@@ -1,7 +1,9 @@
 """Processes that hostile items kill, and nothing else with them."""
 
 import asyncio
+import multiprocessing
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 
@@ -34,6 +36,22 @@ async def test_an_item_that_takes_too_long_is_given_up(processes: GuardedProcess
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux alone")
 async def test_an_item_that_takes_too_much_memory_is_given_up(processes: GuardedProcesses[str, str]):
     assert await processes.run(["grow", "a"]) == ["grow was given up", "A"]
+
+
+async def test_closing_ends_what_is_being_worked_on_at_once():
+    processes = GuardedProcesses(do, give_up, Bounds(cpu_s=600, process_bytes=1024**3))
+    assert await processes.run(["a"]) == ["A"]
+    before = multiprocessing.active_children()
+    working = asyncio.create_task(processes.run(["spin"]))
+    await asyncio.sleep(0)
+    began_s = time.monotonic()
+    processes.close()
+    with pytest.raises(BrokenProcessPool):
+        await asyncio.wait_for(working, 30)
+    for process in before:
+        process.join(30)
+        assert not process.is_alive()
+    assert time.monotonic() - began_s < 30
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux alone")

@@ -69,7 +69,7 @@ def test_what_was_tuned_lies_between_the_profile_and_the_request(collection: Col
     tuned = {Profile.PRECISE: FusionOverrides(lexical_weight=7.0, rank_constant=33)}
     query = RetrieveQuery("q", profile=Profile.PRECISE, fusion=FusionOverrides(rank_constant=4))
     constants = ranking_of(query, lambda _: False, tuned).constants
-    assert (constants.lexical_weight, constants.rank_constant, constants.margin_weight) == (7.0, 4, 0.5)
+    assert (constants.lexical_weight, constants.rank_constant, constants.margin_weight) == (7.0, 4, 1.0)
     other = ranking_of(RetrieveQuery("q", profile=Profile.EXPLORE), lambda _: False, tuned).constants
     assert other.lexical_weight == 1.0
 

@@ -43,18 +43,14 @@ def test_a_query_without_pairs_says_nothing(terms: list[str]) -> None:
 
 def test_each_signal_is_a_named_factor() -> None:
     query = "worker renews its lease"
-    signals = Signals(
-        query, lexical_query(query), _idf, FusionConstants(margin_weight=0.4, proximity_weight=0.5, path_weight=0.8)
-    )
-    factors = signals.factors({1: "queue/lease.py", 2: "queue/events.py", 3: "README.md"}, [(2, 8.0), (1, 4.0)], _read)
+    signals = Signals(query, lexical_query(query), _idf, FusionConstants(proximity_weight=0.5, path_weight=0.8))
+    factors = signals.factors({1: "queue/lease.py", 2: "queue/events.py", 3: "README.md"}, _read)
     # The path holds "lease": 3 of 1 + 2 + 3.
     assert [(prior.name, pytest.approx(prior.factor)) for prior in factors[1]] == [
-        ("margin", 1 + 0.4 * 0.5),
         ("path", 1 + 0.8 * 0.5),
         ("proximity", 1.5),
     ]
-    assert [(prior.name, prior.factor) for prior in factors[2]] == [("margin", 1.4)]
-    assert factors[3] == ()
+    assert factors[2] == factors[3] == ()
 
 
 def test_a_weight_of_zero_switches_a_signal_off_and_reads_no_text() -> None:
@@ -62,7 +58,5 @@ def test_a_weight_of_zero_switches_a_signal_off_and_reads_no_text() -> None:
         raise AssertionError("no text is needed")
 
     query = "worker lease"
-    signals = Signals(
-        query, lexical_query(query), _idf, FusionConstants(margin_weight=0, proximity_weight=0, path_weight=0)
-    )
-    assert signals.factors({1: "queue/lease.py"}, [(1, 4.0)], refuse) == {1: ()}
+    signals = Signals(query, lexical_query(query), _idf, FusionConstants(proximity_weight=0, path_weight=0))
+    assert signals.factors({1: "queue/lease.py"}, refuse) == {1: ()}

@@ -24,12 +24,13 @@ def question(generator: Generator, gold_ranks: dict[str, int], gold_shares: dict
             drawn[drawn == wanted] = drawn[gold]
             drawn[gold] = wanted
         ranks[name] = drawn
-    shares = {name: generator.random(CANDIDATE_COUNT) for name in ("margin", "path", "proximity")}
+    shares = {name: generator.random(CANDIDATE_COUNT) for name in ("path", "proximity")}
     for name, share in gold_shares.items():
         shares[name] *= 0.5
         shares[name][gold] = share
     return JudgedQuestion(
         ranks=ranks,
+        score_shares={name: 1 / drawn for name, drawn in ranks.items()},
         factors=np.ones(CANDIDATE_COUNT),
         shares=shares,
         documents=np.arange(CANDIDATE_COUNT),

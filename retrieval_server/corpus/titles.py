@@ -1,0 +1,18 @@
+"""The title that a caller set on a document: it stands above the headings of each chunk, for words and for vectors.
+
+A title that was read from the document is among its headings already.
+"""
+
+from collections.abc import Sequence
+
+from retrieval_server.engine.analyser import analyse
+
+
+def under_title(title: str, breadcrumbs: Sequence[str]) -> tuple[str, ...]:
+    """Return the headings that a chunk stands under, the document's set title first unless it is one of them."""
+    return (title, *breadcrumbs) if title and title not in breadcrumbs else tuple(breadcrumbs)
+
+
+def titled_terms(terms: str, title: str, breadcrumbs: Sequence[str]) -> str:
+    """Return the index terms of a chunk with those of its document's set title, unless it stands under that already."""
+    return f"{terms} {analyse(title)}" if title and title not in breadcrumbs else terms
