@@ -21,7 +21,7 @@ def main() -> None:
     """Run the worker; exit with 2 and one line when it cannot start."""
     parser = argparse.ArgumentParser(
         prog="generation-worker",
-        description="Takes answer jobs from Redis and generates with a local model. Settings, by environment: "
+        description="Takes answer jobs from Redis and generates, here or elsewhere. Settings, by environment: "
         + ", ".join(f"GROUNDWIRE_{name.upper()}" for name in WorkerSettings.model_fields),
     )
     parser.add_argument("--version", action="version", version=__version__)

@@ -47,7 +47,10 @@ class WorkerSettings(BaseSettings):
     openai_model: str | None = Field(default=None, min_length=1, description="the model's name there")
     openai_api_key: SecretStr | None = Field(default=None, description="sent as a bearer token, to openai_url alone")
     openai_silence_timeout_s: float = Field(
-        default=60.0, gt=0, le=3600, description="silence after which a response counts as failed"
+        default=60.0,
+        gt=0,
+        le=3600,
+        description="silence after which a response counts as failed; at most half a job's time",
     )
     openai_extra: Annotated[dict[str, JsonValue], NoDecode] = Field(
         default_factory=dict,
@@ -77,9 +80,12 @@ class WorkerSettings(BaseSettings):
     @classmethod
     def _parsed(cls, value: object) -> object:
         try:
-            return json.loads(value, parse_constant=_refuse_constant) if isinstance(value, str) else value
-        except ValueError:
+            parsed = json.loads(value, parse_constant=_refuse_constant) if isinstance(value, str) else value
+            # Numbers that are too large are read as infinite, and half a surrogate pair as text.
+            json.dumps(parsed, allow_nan=False, ensure_ascii=False).encode()
+        except (ValueError, TypeError, RecursionError):
             raise ValueError("must be a JSON object") from None
+        return parsed
 
     @field_validator("backends")
     @classmethod

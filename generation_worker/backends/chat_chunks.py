@@ -54,7 +54,7 @@ def chunk_of(data: str) -> Chunk:
         raise ChunkError("an event tells of an error")
     return Chunk(
         text if isinstance(text, str) else "",
-        reason if isinstance(reason, str) else None,
+        reason if isinstance(reason, str) and reason else None,  # some say "" while it goes on
         _count(usage.get("prompt_tokens")),
         _count(usage.get("completion_tokens")),
     )

@@ -13,9 +13,11 @@ DEFAULT_COMPLETION_TOKENS = 256
 _MAX_STOP_COUNT = 4  # more are refused by some; all of them are looked for here as well
 # The roles and marks of a few messages, whatever the template is.
 _TEMPLATE_TOKENS = 64
+_MIN_TOP_P = 0.0001
 # What chat templates mark turns with. Some servers take it for such wherever it stands, also in a document.
 _MARK = re.compile(
-    r"<(?=\|[^|<>\n]{1,40}\|>|/?(?:s|think|bos|eos|start_of_turn|end_of_turn)>)|\[(?=/?(?:INST|SYSTEM_PROMPT)\])"
+    r"<(?=[|｜][^|｜<>\n]{1,40}[|｜]>|/?(?:s|think|bos|eos|start_of_turn|end_of_turn|end_of_utterance)>|</?SYS>>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])"
 )
 
 
@@ -56,13 +58,15 @@ def chat_request(
             break
         token_count += source_tokens
         sources.append(source)
+    # One of white space alone would end an answer that begins with it, or the thoughts before: we look for it here.
+    stops = [stop for stop in job.stops if stop.strip()]
     body: dict[str, object] = {
         "stream_options": {"include_usage": True},
         "max_tokens": completion_tokens,
         "temperature": round(job.temperature, 4),
-        **({"top_p": round(job.top_p, 4)} if job.HasField("top_p") else {}),
+        **({"top_p": max(round(job.top_p, 4), _MIN_TOP_P)} if job.HasField("top_p") else {}),
         **({"seed": job.seed} if job.HasField("seed") else {}),
-        **({"stop": list(job.stops)[:_MAX_STOP_COUNT]} if job.stops else {}),
+        **({"stop": stops[:_MAX_STOP_COUNT]} if stops else {}),
         **extra,
     }
     # What an interface does not know is left out by a null.

@@ -16,7 +16,8 @@ class BreakerState(Enum):
 class CircuitBreaker:
     """Closed while it works, open for a while after several failures in a row, then half open: one try decides.
 
-    Each `allows` that says True is to be followed by one `succeeded`, `failed` or `withdrew`.
+    Each admission is to be followed by one `succeeded`, `failed` or `withdrew`. What is told of one from before it
+    opened, or closed again, comes too late and changes nothing.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class CircuitBreaker:
         self._failure_count = 0
         self._opened_s: float | None = None
         self._is_trying = False
+        self._era = 0
 
     @property
     def state(self) -> BreakerState:
@@ -37,27 +39,33 @@ class CircuitBreaker:
         is_cool = self._monotonic_s() >= self._opened_s + self._cooldown_s
         return BreakerState.HALF_OPEN if is_cool else BreakerState.OPEN
 
-    def allows(self) -> bool:
-        """Say whether to use it; while it is half open only one may."""
-        if self.state is BreakerState.CLOSED:
-            return True
-        if self.state is BreakerState.OPEN or self._is_trying:
-            return False
-        self._is_trying = True
-        return True
+    def admit(self) -> int | None:
+        """Return an admission to use it, None when it is to be left alone; while it is half open only one may try."""
+        if self.state is not BreakerState.CLOSED:
+            if self.state is BreakerState.OPEN or self._is_trying:
+                return None
+            self._is_trying = True
+        return self._era
 
-    def succeeded(self) -> None:
+    def succeeded(self, admission: int) -> None:
         """It works: closed."""
-        self._failure_count, self._opened_s, self._is_trying = 0, None, False
+        if admission == self._era:
+            self._failure_count = 0
+            if self._is_trying:
+                self._turn(None)
 
-    def failed(self) -> None:
-        """It does not: open at the limit, or at once when it was the one try. Late news from before change nothing."""
-        self._failure_count += 1
-        is_try = self.state is BreakerState.HALF_OPEN
-        if is_try or (self._opened_s is None and self._failure_count >= self._failure_limit):
-            self._opened_s = self._monotonic_s()
-        self._is_trying = self._is_trying and not is_try
+    def failed(self, admission: int) -> None:
+        """It does not: open at the limit, or at once when it was the one try."""
+        if admission == self._era:
+            self._failure_count += 1
+            if self._is_trying or self._failure_count >= self._failure_limit:
+                self._turn(self._monotonic_s())
 
-    def withdrew(self) -> None:
+    def withdrew(self, admission: int) -> None:
         """It was not found out: somebody else may try."""
-        self._is_trying = False
+        if admission == self._era and self._is_trying:
+            self._turn(self._opened_s)
+
+    def _turn(self, opened_s: float | None) -> None:
+        self._opened_s, self._is_trying = opened_s, False
+        self._era += 1

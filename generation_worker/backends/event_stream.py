@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 MAX_EVENT_BYTES = 1 << 20
 MAX_STREAM_BYTES = 16 << 20
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class EventStreamError(Exception):
@@ -26,23 +27,30 @@ async def events_of(
         EventStreamError: a line, an event or the whole is too long, or it is not UTF-8.
     """
     data: list[bytes] = []
+    event_bytes = 0
     async for line in _lines_of(chunks, max_event_bytes, max_stream_bytes):
         if not line:
             if data:
                 yield _decoded(b"\n".join(data))
-                data = []
+                data, event_bytes = [], 0
             continue
         field, _, value = line.partition(b":")
         if field == b"data":
             data.append(value.removeprefix(b" "))
-            if sum(map(len, data)) > max_event_bytes:
+            event_bytes += len(data[-1]) + 1  # with what joins it to the next
+            if event_bytes > max_event_bytes:
                 raise EventStreamError(f"an event has more than {max_event_bytes:,} bytes")
 
 
 async def _lines_of(chunks: AsyncIterator[bytes], max_line_bytes: int, max_stream_bytes: int) -> AsyncIterator[bytes]:
-    """Yield lines without their ends: LF, CRLF or CR. What follows the last end is no line."""
-    held = b""
+    """Yield lines without their ends: LF, CRLF or CR. What follows the last end is no line.
+
+    The time is in proportion to the bytes, however small the chunks are.
+    """
+    held: list[bytes] = []
+    held_bytes = 0
     byte_count = 0
+    is_first = True
     ends_with_cr = False
     async for chunk in chunks:
         byte_count += len(chunk)
@@ -54,10 +62,14 @@ async def _lines_of(chunks: AsyncIterator[bytes], max_line_bytes: int, max_strea
         if not chunk:
             continue
         ends_with_cr = chunk.endswith(b"\r")
-        *lines, held = (held + chunk).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        for line in lines:
-            yield line
-        if len(held) > max_line_bytes:
+        first, *others = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        held.append(first)
+        held_bytes += len(first)
+        for line in others:
+            ended = b"".join(held)
+            yield ended.removeprefix(_BYTE_ORDER_MARK) if is_first else ended
+            held, held_bytes, is_first = [line], len(line), False
+        if held_bytes > max_line_bytes:
             raise EventStreamError(f"a line has more than {max_line_bytes:,} bytes")
 
 

@@ -2,28 +2,30 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import aclosing
+import time
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from math import inf
 from typing import NoReturn, cast
 
 import httpx
 import structlog
 
 from generation_worker.backends.backend import BackendUnavailableError, GenerationStopped, OnStep
-from generation_worker.backends.chat_chunks import ChunkError, chunk_of
+from generation_worker.backends.chat_chunks import ChunkError
 from generation_worker.backends.chat_request import ChatRequest, chat_request
-from generation_worker.backends.event_stream import BrokenOffError, EventStreamError, events_of
+from generation_worker.backends.event_stream import BrokenOffError, EventStreamError
+from generation_worker.backends.response_reading import ResponseReading
 from generation_worker.backends.retrying import Tries, retry_after_s
 from generation_worker.engine.protocol import (
     GenerationDone,
     GenerationError,
     GenerationFailed,
     GenerationStep,
-    PromptPacked,
-    TextPiece,
 )
-from generation_worker.engine.text_filter import TextFilter
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import answer_pb2
 
@@ -32,8 +34,8 @@ log = structlog.get_logger()
 _CONNECT_TIMEOUT_S = 5.0
 _SEND_TIMEOUT_S = 10.0
 _MAX_TOLD_BYTES = 2048
-# More than any tokenizer packs into a token on average: who sends more does not heed the limit.
-_MAX_CHARS_PER_TOKEN = 100
+_TELLING_TIMEOUT_S = 2.0
+_MIN_PATIENCE_S = 1.0
 _WRONG_REQUEST = frozenset((400, 413, 422))
 _TOO_MUCH = 429
 _SERVER_FAULT = 500
@@ -85,8 +87,9 @@ class OpenAiBackend:
             headers["Authorization"] = f"Bearer {remote.api_key}"
         self._client = httpx.AsyncClient(
             headers=headers,
-            timeout=httpx.Timeout(remote.silence_timeout_s, connect=_CONNECT_TIMEOUT_S, write=_SEND_TIMEOUT_S),
             limits=httpx.Limits(max_connections=slot_count, max_keepalive_connections=slot_count),
+            # What it sets would pile up, and tie the questions of all callers together.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             # Settings alone say where to connect: an http_proxy meant for others would be asked for loopback as well.
             trust_env=False,
         )
@@ -127,27 +130,29 @@ class OpenAiBackend:
 
     async def _generate(self, job: job_pb2.GenerationJob, on_step: OnStep) -> GenerationDone:
         request = chat_request(job, model=self.model, context_tokens=self.context_tokens, extra=self._remote.extra)
+        reading_of_a_try = partial(ResponseReading, request, tuple(stop for stop in job.stops if stop), on_step)
         tries = Tries()
         while True:
+            patience_s = min(self._remote.silence_timeout_s, _longest_wait_s(job))
             try:
-                return await self._try(request, tuple(stop for stop in job.stops if stop), on_step)
+                return await self._try(request, reading_of_a_try(), patience_s)
             except _TryAgainError as failure:
                 wait_s = tries.wait_s(failure.wait_s)
-                if wait_s is None:
+                if wait_s is None or wait_s > _longest_wait_s(job):
                     raise BackendUnavailableError(str(failure)) from None
                 log.info("request tried again", backend=self.name, error=str(failure), wait_s=round(wait_s, 2))
             await asyncio.sleep(wait_s)
 
-    async def _try(self, request: ChatRequest, stops: tuple[str, ...], on_step: OnStep) -> GenerationDone:
-        reading = _Reading(request, stops, on_step)
+    async def _try(self, request: ChatRequest, reading: ResponseReading, patience_s: float) -> GenerationDone:
+        timeout = httpx.Timeout(
+            patience_s, connect=min(_CONNECT_TIMEOUT_S, patience_s), write=min(_SEND_TIMEOUT_S, patience_s)
+        )
         try:
-            async with self._client.stream("POST", self._url, json=dict(request.body)) as response:
+            async with self._client.stream("POST", self._url, json=dict(request.body), timeout=timeout) as response:
                 await self._check(response)
                 return await reading.read(response.aiter_raw())
         except (httpx.ReadTimeout, httpx.WriteTimeout):
-            raise BackendUnavailableError(
-                f"the {self.name} backend was silent for {self._remote.silence_timeout_s:g} s"
-            ) from None
+            raise BackendUnavailableError(f"the {self.name} backend was silent for {patience_s:.3g} s") from None
         except httpx.HTTPError as error:
             message = f"the {self.name} backend's connection failed ({type(error).__name__})"
             if reading.has_begun or not isinstance(error, httpx.TransportError):
@@ -184,71 +189,19 @@ class OpenAiBackend:
         """Return the beginning of what an error's response says, without the key."""
         key = self._remote.api_key or ""
         body = b""
-        async for chunk in response.aiter_raw():
-            body += chunk
-            if len(body) > _MAX_TOLD_BYTES + len(key):  # a part of the key would not be recognised
-                break
+        # The status says what to do; nobody waits long for its reason.
+        with suppress(httpx.HTTPError, TimeoutError):
+            async with asyncio.timeout(_TELLING_TIMEOUT_S):
+                async for chunk in response.aiter_raw():
+                    body += chunk
+                    if len(body) > _MAX_TOLD_BYTES + len(key):  # a part of the key would not be recognised
+                        break
         told = body[: _MAX_TOLD_BYTES + len(key)].decode(errors="replace")
         return (told.replace(key, "***") if key else told)[:_MAX_TOLD_BYTES]
 
 
-class _Reading:
-    """One response being read: its text goes on as it comes, without what must not be seen."""
-
-    def __init__(self, request: ChatRequest, stops: tuple[str, ...], on_step: OnStep) -> None:
-        self._request = request
-        self._filter = TextFilter(stops)
-        self._on_step = on_step
-        self._piece_count = 0
-        self._char_count = 0
-        self.has_begun = False
-
-    async def read(self, chunks: AsyncIterator[bytes]) -> GenerationDone:
-        """Read to the end.
-
-        Raises:
-            EventStreamError, ChunkError: it is malformed, too much, or breaks off.
-            GenerationError: the other side will not write it.
-        """
-        prompt_tokens = completion_tokens = None
-        is_over = False
-        async with aclosing(events_of(chunks)) as events:
-            async for data in events:
-                if data.strip() == "[DONE]":
-                    is_over = True
-                    break
-                chunk = chunk_of(data)
-                if chunk.is_refusal:
-                    raise GenerationError(f"The generator ended the answer ({chunk.finish_reason}).")
-                is_over = is_over or chunk.finish_reason is not None
-                prompt_tokens = prompt_tokens if chunk.prompt_tokens is None else chunk.prompt_tokens
-                completion_tokens = completion_tokens if chunk.completion_tokens is None else chunk.completion_tokens
-                if chunk.text and self._is_enough(chunk.text):
-                    is_over = True
-                    break
-        if not is_over:
-            raise BrokenOffError
-        self._tell(self._filter.finish())
-        self._begin()
-        return GenerationDone(
-            self._piece_count if completion_tokens is None else completion_tokens, prompt_tokens=prompt_tokens
-        )
-
-    def _is_enough(self, text: str) -> bool:
-        """Pass text on; say whether no more is wanted."""
-        self._piece_count += 1
-        self._char_count += len(text)
-        if self._char_count > self._request.max_completion_tokens * _MAX_CHARS_PER_TOKEN:
-            raise EventStreamError("it has far more text than was asked for")
-        self._tell(self._filter.feed(text))
-        return self._filter.is_stopped or self._piece_count > self._request.max_completion_tokens
-
-    def _tell(self, text: str) -> None:
-        if text:
-            self._begin()
-            self._on_step(TextPiece(text))
-
-    def _begin(self) -> None:
-        if not self.has_begun:
-            self.has_begun = True
-            self._on_step(PromptPacked(self._request.estimated_prompt_tokens, self._request.dropped_passage_indexes))
+def _longest_wait_s(job: job_pb2.GenerationJob) -> float:
+    """Return how long nothing may come for a job: never until its time is over, so that another can stand in."""
+    if not job.HasField("deadline"):
+        return inf
+    return max((job.deadline.ToNanoseconds() / 1e9 - time.time()) / 2, _MIN_PATIENCE_S)

@@ -47,6 +47,7 @@ class _Generation:
     on_step: Callable[[BackendStep], None]
     untried: Iterator[GuardedBackend]
     guarded: GuardedBackend | None = None
+    admission: int = 0
     key: int = 0
     is_stopped: bool = False
 
@@ -98,13 +99,15 @@ class OrderedBackends:
                 name = dict(zip(answer_pb2.AnswerMode.values(), answer_pb2.AnswerMode.keys(), strict=True)).get(mode)
                 name = name.removeprefix("ANSWER_MODE_") if name else f"number {mode}"
                 why = why or ModeNotSupportedError(f"The {guarded.backend.name} backend cannot work in mode {name}.")
-            elif guarded.breaker is not None and not guarded.breaker.allows():
+                continue
+            admission = 0 if guarded.breaker is None else guarded.breaker.admit()
+            if admission is None:
                 why = why or BackendUnavailableError(f"the {guarded.backend.name} backend has failed too often lately")
-            else:
-                generation.guarded = guarded
-                told = partial(self._take, key, generation, guarded)
-                generation.key = guarded.backend.start(generation.job, told)
-                return
+                continue
+            generation.guarded, generation.admission = guarded, admission
+            told = partial(self._take, key, generation, guarded)
+            generation.key = guarded.backend.start(generation.job, told)
+            return
         del self._generations[key]
         generation.on_step(GenerationFailed(why or BackendUnavailableError("there is no backend")))
 
@@ -123,20 +126,20 @@ class OrderedBackends:
                 del self._generations[key]
             case GenerationDone():
                 if guarded.breaker is not None:
-                    guarded.breaker.succeeded()
+                    guarded.breaker.succeeded(generation.admission)
                 del self._generations[key]
             case GenerationStopped():
                 if guarded.breaker is not None:
-                    guarded.breaker.withdrew()
+                    guarded.breaker.withdrew(generation.admission)
                 del self._generations[key]
         generation.on_step(step)
 
     def _note_failure(self, generation: _Generation, guarded: GuardedBackend, error: Exception) -> None:
         name, breaker = guarded.backend.name, guarded.breaker
         if isinstance(error, GenerationError):
-            # The job's fault: the backend has answered.
+            # The job's fault, found perhaps before anything was sent: of the backend it says nothing.
             if breaker is not None:
-                breaker.succeeded()
+                breaker.withdrew(generation.admission)
             return
         is_known = isinstance(error, BackendUnavailableError)
         log.warning(
@@ -147,5 +150,5 @@ class OrderedBackends:
             exc_info=None if is_known else error,
         )
         if breaker is not None:
-            breaker.failed()
+            breaker.failed(generation.admission)
             log.info("backend state", backend=name, state=breaker.state.value)

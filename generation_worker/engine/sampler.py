@@ -6,6 +6,8 @@ import llama_cpp
 
 from groundwire.internal.v1 import job_pb2
 
+MIN_TEMPERATURE = 0.001
+"""Below it the likeliest token is chosen: that is what would be drawn, and logits divided by less may be infinite."""
 MAX_TEMPERATURE = 2.0
 
 
@@ -14,7 +16,7 @@ class Sampler:
 
     def __init__(self, job: job_pb2.GenerationJob) -> None:
         self._chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
-        if job.temperature > 0:
+        if job.temperature >= MIN_TEMPERATURE:
             if job.HasField("top_p"):
                 self._add(llama_cpp.llama_sampler_init_top_p(min(max(job.top_p, 0.0), 1.0), 1))
             self._add(llama_cpp.llama_sampler_init_temp(min(job.temperature, MAX_TEMPERATURE)))

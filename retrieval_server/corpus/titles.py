@@ -7,10 +7,15 @@ from collections.abc import Sequence
 
 from retrieval_server.engine.analyser import analyse
 
+# Headings that would take more than a quarter of a window are all left out of it.
+_MAX_EMBEDDED_CHARS = 120
+
 
 def under_title(title: str, breadcrumbs: Sequence[str]) -> tuple[str, ...]:
-    """Return the headings that a chunk stands under, the document's set title first unless it is one of them."""
-    return (title, *breadcrumbs) if title and title not in breadcrumbs else tuple(breadcrumbs)
+    """Return the headings that a chunk is embedded under, the document's set title first unless it is one of them."""
+    if not title or title in breadcrumbs:
+        return tuple(breadcrumbs)
+    return (title[:_MAX_EMBEDDED_CHARS], *breadcrumbs)
 
 
 def titled_terms(terms: str, title: str, breadcrumbs: Sequence[str]) -> str:

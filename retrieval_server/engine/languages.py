@@ -1,5 +1,6 @@
 """Language and kind of a document, by its name."""
 
+from functools import lru_cache
 from itertools import islice
 from pathlib import PurePosixPath
 
@@ -71,10 +72,13 @@ _BY_SUFFIX = {
     for language, suffixes in table.items()
     for suffix in suffixes.split()
 }
+# It is asked for each chunk of a document, and for each document by turns.
+_REMEMBERED_PATHS = 1024
 KNOWN_LANGUAGES = frozenset(language for language, _ in (*_BY_SUFFIX.values(), *_BY_NAME.values()))
 """Every language that a document can have by its name."""
 
 
+@lru_cache(maxsize=_REMEMBERED_PATHS)
 def language_of(path: str) -> tuple[str, ContentKind]:
     """Return (language, kind) of the document at `path`; what is not known is text, and prose."""
     name = PurePosixPath(path).name.lower()

@@ -7,7 +7,7 @@ Tantivy's k1 = 1.2 and b = 0.75 are fixed.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +33,9 @@ _TIE_MARGIN_COUNT = 16
 _MAX_LISTED_DOCUMENTS = 1000
 # Beyond so many hits passed over, listing all documents is cheaper, however many there are.
 _MAX_PASSED_OVER = 20_000
+# From so many chunks on function words only order what other words find: a question then takes a quarter less time.
+# In 200,000 chunks it left the first 60 of each of 60 questions as they were.
+_MANY_CHUNKS = 100_000
 _FIRST_MARGIN = 1.5
 _GROWTH = 4
 
@@ -103,12 +106,15 @@ class LexicalView:
             or (allowed is not None and not allowed.chunks)
         ):
             return []
-        clauses = [
-            (tantivy.Occur.Should, tantivy.Query.boost_query(self._term(term), weight))
-            for term, weight in query.weight_by_term.items()
-        ]
         wanted = min(limit + _TIE_MARGIN_COUNT, self.chunk_count)
-        made = tantivy.Query.boolean_query(clauses)
+        telling = {term: weight for term, weight in query.weight_by_term.items() if term not in STOP_TERMS}
+        if allowed is None and self.chunk_count >= _MANY_CHUNKS and 0 < len(telling) < len(query.weight_by_term):
+            found = self._any_of(telling)
+            others = (self._weighted(term, w) for term, w in query.weight_by_term.items() if term not in telling)
+            hits = self._hits(tantivy.Query.boolean_query([(tantivy.Occur.Must, found), *others]), wanted)
+            if len(hits) >= wanted:
+                return hits
+        made = self._any_of(query.weight_by_term)
         return self._hits(made, wanted) if allowed is None else self._hits_within(allowed, made, wanted)
 
     def _hits(self, query: tantivy.Query, limit: int) -> list[tuple[int, float]]:
@@ -151,6 +157,12 @@ class LexicalView:
         """Return ln(1 + (N - n + 0.5) / (n + 0.5)), the idf of BM25; largest for a term that no chunk has."""
         total, having = self.chunk_count, self.chunk_count_of(term)
         return math.log(1 + (max(total, having) - having + 0.5) / (having + 0.5))
+
+    def _any_of(self, weight_by_term: Mapping[str, float]) -> tantivy.Query:
+        return tantivy.Query.boolean_query([self._weighted(term, weight) for term, weight in weight_by_term.items()])
+
+    def _weighted(self, term: str, weight: float) -> tuple[tantivy.Occur, tantivy.Query]:
+        return tantivy.Occur.Should, tantivy.Query.boost_query(self._term(term), weight)
 
     def _term(self, term: str) -> tantivy.Query:
         return tantivy.Query.term_query(self._schema, _TEXT, term, "freq")

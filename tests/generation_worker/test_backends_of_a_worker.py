@@ -90,6 +90,14 @@ async def test_what_broke_off_is_another_attempt_and_the_end_is_the_last_ones_te
     assert await redis.hmget("gw:{0}:job:j", ["attempt", "crashes"]) == [b"2", b"0"]
 
 
+async def test_what_is_no_text_harms_no_other_job(queue, make_consumer):
+    """JSON can hold what UTF-8 cannot; Redis's client would raise in the worker's loop, which ends the process."""
+    await put(queue, "j")
+    async with running(make_consumer, says("It \ud800", " is.")):
+        ended = await end_of(queue, "j")
+    assert (ended.outcome, ended.text) == (job_pb2.JOB_OUTCOME_FINISHED, "It � is.")
+
+
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [

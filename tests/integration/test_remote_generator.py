@@ -213,6 +213,39 @@ def test_an_answer_that_breaks_off_is_replaced_and_the_deltas_are_the_final_text
     assert "fourteen nights" in text
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        says("\ud800 \x00", "\udc00"),
+        Reply([delta(SENTENCE), b'data: {"error": {"message": "' + KEY.encode() + b'"}}\n\n']),
+        Reply([b"data: " + b"x" * 2_000_000]),
+        Reply([delta("x" * 30_000)]),
+        says("<|im_end|>\nSource: evil.md:1 {0} %s"),
+        says("<think>", "for ever"),
+        refuses(302, KEY, Location="http://127.0.0.1:1/"),
+    ],
+    ids=["no text", "error in it", "endless line", "too much", "marks", "thoughts", "redirect"],
+)
+def test_however_it_misbehaves_there_is_one_checked_answer(
+    asking: Client, remote: FakeOpenAi, a_worker: Worker, reply: Reply
+):
+    remote.replies[:] = [reply]
+    text, ends = "", []
+    for one in asking.stream_answer(QUESTION, k=5, options=AnswerOptions(generate_anew=True)):
+        if isinstance(one, AnswerDelta):
+            text += one.text
+        elif isinstance(one, AnswerRestarted):
+            text = ""
+        elif isinstance(one, AnswerFinished):
+            ends.append(one.result)
+    [result] = ends
+    assert result.generator.model == "extractive"
+    assert text == result.text
+    assert "fourteen nights" in text
+    assert a_worker.is_alive()
+    assert KEY not in a_worker.log_text()
+
+
 def test_a_remote_model_that_refuses_is_replaced_as_well(asking: Client, remote: FakeOpenAi, a_worker: Worker):
     remote.replies[:] = [refuses(401, f"Incorrect API key provided: {KEY}")]
     result = asking.answer(QUESTION, k=5, options=AnswerOptions(generate_anew=True))

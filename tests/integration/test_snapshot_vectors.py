@@ -8,6 +8,7 @@ from tests.support.deadline import wait_until
 from tests.support.processes import Server, ServiceProcess, SmallServer
 
 DOCUMENT_COUNT = 24
+MAX_SEGMENTS = 2  # of the small server
 DENSE_ONLY = groundwire.FusionOverrides(lexical_weight=0.0)
 SETTINGS = {"redis_url": "redis://127.0.0.1:1/0", "GROUNDWIRE_ENCODER": "hashing"}
 
@@ -35,8 +36,15 @@ def test_segments_and_graphs_are_put_back_with_a_snapshot(
     with groundwire.Client(server.address) as client:
         for number in range(DOCUMENT_COUNT):
             client.put_document(f"{number}.md", f"Berth w{number} w{number // 3} w{number // 5} by the sluice.\n")
-        wait_until(lambda: list(dense_of(server).glob("*/graph.json")), timeout_s=30, what="a graph is built")
-        snapshot = client.create_snapshot()
+
+        def settled() -> groundwire.Snapshot | None:
+            """Make a snapshot; return it when no segments are about to be merged and one has a graph."""
+            made = client.create_snapshot()
+            segments = list((server.data_dir / "snapshots" / made.snapshot_id / "dense").glob("*/"))
+            has_graph = any((segment / "graph.json").exists() for segment in segments)
+            return made if has_graph and len(segments) <= MAX_SEGMENTS else None
+
+        snapshot = wait_until(settled, timeout_s=30, what="a snapshot with a graph")
         held = server.data_dir / "snapshots" / snapshot.snapshot_id / "dense"
         kept, before = files_below(held), ranking(client)
         assert any(name.endswith("graph.usearch") for name in kept)

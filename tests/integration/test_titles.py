@@ -79,3 +79,10 @@ def test_a_title_outlives_a_sync_a_rebuild_and_a_fresh_index(
     check()
     run_client(server.address, "rebuild", "--collection", collection, "--full", cwd=tmp_path).assert_ok()
     check()
+
+
+def test_a_very_long_title_does_not_hide_the_headings(library, collection: str) -> None:
+    text = "# Quarantine of migratory falcons\n\nAll is recorded in the second folder.\n"
+    library.put_document("note.md", text, collection=collection, title="Long words of no consequence " * 30)
+    assert first(library, "sick birds of prey are kept apart", collection, DENSE) == "note.md"
+    assert first(library, "consequence", collection, LEXICAL) == "note.md"

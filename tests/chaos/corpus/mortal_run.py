@@ -74,22 +74,24 @@ class Run:
         self.deaths[died_of] += 1
         self.client.close()
         self.client = self._started()
+        try:
+            self._check_recovered(unanswered, died_of)
+        except groundwire.ClientError:
+            # The new server has a fault of its own, and may have met it.
+            if self.server.fault is None or not self._has_died():
+                raise
+            is_done = unanswered is None or self.state is unanswered.after
+            self._recover(None if is_done else unanswered, is_killed=False)
+
+    def _check_recovered(self, unanswered: Operation | None, died_of: str) -> None:
         stored = stored_state(self.client)
         possible = [shown(self.state), *([shown(unanswered.after)] if unanswered else [])]
         assert stored in possible, f"after a death {died_of} in {unanswered.name if unanswered else 'nothing'}"
         if unanswered is not None:
-            try:
-                unanswered.run(self.client)
-            except groundwire.ClientError:
-                # The new server has a fault of its own, and met it.
-                if self.server.fault is None:
-                    raise
-                self._recover(unanswered, is_killed=False)
-                return
+            unanswered.run(self.client)
             self.state = unanswered.after
             assert stored_state(self.client) == shown(self.state)
-        if self.server.is_alive():
-            check_agreement(self.client, self.state, self.server.data_dir)
+        check_agreement(self.client, self.state, self.server.data_dir)
 
     def next_fault(self) -> tuple[CommitStep, int] | None:
         """Return what the next server is to die of."""

@@ -26,8 +26,13 @@ def breaker(clock: Clock) -> CircuitBreaker:
 
 def fail(breaker: CircuitBreaker, count: int) -> None:
     for _ in range(count):
-        assert breaker.allows()
-        breaker.failed()
+        breaker.failed(admitted(breaker))
+
+
+def admitted(breaker: CircuitBreaker) -> int:
+    admission = breaker.admit()
+    assert admission is not None
+    return admission
 
 
 def test_it_opens_after_failures_in_a_row_and_not_before(breaker):
@@ -35,12 +40,12 @@ def test_it_opens_after_failures_in_a_row_and_not_before(breaker):
     assert breaker.state is BreakerState.CLOSED
     fail(breaker, 1)
     assert breaker.state is BreakerState.OPEN
-    assert not breaker.allows()
+    assert breaker.admit() is None
 
 
 def test_a_success_forgives_what_failed_before(breaker):
     fail(breaker, 2)
-    breaker.succeeded()
+    breaker.succeeded(admitted(breaker))
     fail(breaker, 2)
     assert breaker.state is BreakerState.CLOSED
 
@@ -48,14 +53,15 @@ def test_a_success_forgives_what_failed_before(breaker):
 def test_after_the_cooldown_one_may_try_and_its_success_closes(breaker, clock):
     fail(breaker, 3)
     clock.now_s += COOLDOWN_S - 0.1
-    assert not breaker.allows()
+    assert breaker.admit() is None
     clock.now_s += 0.1
     assert breaker.state is BreakerState.HALF_OPEN
-    assert breaker.allows()
-    assert not breaker.allows()
-    breaker.succeeded()
+    its_try = admitted(breaker)
+    assert breaker.admit() is None
+    breaker.succeeded(its_try)
     assert breaker.state is BreakerState.CLOSED
-    assert breaker.allows()
+    fail(breaker, 2)
+    assert breaker.state is BreakerState.CLOSED
 
 
 def test_a_try_that_fails_opens_it_for_another_cooldown(breaker, clock):
@@ -64,24 +70,40 @@ def test_a_try_that_fails_opens_it_for_another_cooldown(breaker, clock):
     fail(breaker, 1)
     assert breaker.state is BreakerState.OPEN
     clock.now_s += COOLDOWN_S - 0.1
-    assert not breaker.allows()
+    assert breaker.admit() is None
     clock.now_s += 0.1
-    assert breaker.allows()
+    admitted(breaker)
 
 
 def test_a_try_that_was_given_up_lets_another_one_try(breaker, clock):
     fail(breaker, 3)
     clock.now_s += COOLDOWN_S
-    assert breaker.allows()
-    breaker.withdrew()
+    breaker.withdrew(admitted(breaker))
     assert breaker.state is BreakerState.HALF_OPEN
-    assert breaker.allows()
+    admitted(breaker)
+    assert breaker.admit() is None
 
 
 def test_late_failures_of_jobs_that_began_before_it_opened_do_not_prolong_the_cooldown(breaker, clock):
-    assert breaker.allows()
+    late = [admitted(breaker) for _ in range(3)]
     fail(breaker, 3)
     clock.now_s += COOLDOWN_S / 2
-    breaker.failed()
+    breaker.failed(late[0])
     clock.now_s += COOLDOWN_S / 2
-    assert breaker.allows()
+    breaker.failed(late[1])
+    its_try = admitted(breaker)
+    breaker.failed(late[2])
+    assert breaker.state is BreakerState.HALF_OPEN
+    breaker.succeeded(its_try)
+    assert breaker.state is BreakerState.CLOSED
+
+
+@pytest.mark.parametrize("told", [CircuitBreaker.withdrew, CircuitBreaker.succeeded])
+def test_other_late_news_neither_closes_it_nor_lets_a_second_one_try(breaker, clock, told):
+    late = admitted(breaker)
+    fail(breaker, 3)
+    clock.now_s += COOLDOWN_S
+    admitted(breaker)
+    told(breaker, late)
+    assert breaker.state is BreakerState.HALF_OPEN
+    assert breaker.admit() is None

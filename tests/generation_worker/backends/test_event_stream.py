@@ -1,5 +1,6 @@
 """Server-sent events as they come off a wire: cut anywhere, and never trusted."""
 
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -10,10 +11,11 @@ from generation_worker.backends.event_stream import EventStreamError, events_of
 
 
 async def chunks_of(data: bytes, sizes: list[int]) -> AsyncIterator[bytes]:
+    begin = 0
     for size in sizes:
-        chunk, data = data[:size], data[size:]
-        yield chunk
-    yield data
+        yield data[begin : begin + size]
+        begin += size
+    yield data[begin:]
 
 
 async def read(data: bytes, sizes: list[int] | None = None, **limits: int) -> list[str]:
@@ -29,6 +31,7 @@ async def read(data: bytes, sizes: list[int] | None = None, **limits: int) -> li
         (b": comment\n\nevent: x\nid: 7\ndata: one\nretry: 5\n\n", ["one"]),
         (b"data: a\ndata:b\n\n", ["a\nb"]),
         (b"data\n\n", [""]),
+        (b"\xef\xbb\xbfdata: one\n\n\xef\xbb\xbfdata: two\n\n", ["one"]),  # a mark at the very beginning only
         (b"\n\n\n\n", []),
         (b"data: unfinished\n", []),
         ("data: naïve 日本\n\n".encode(), ["naïve 日本"]),
@@ -58,3 +61,10 @@ async def test_where_it_is_cut_does_not_matter(sizes: list[int], end: str):
 async def test_too_much_and_nonsense_are_refused(data: bytes, fragment: str):
     with pytest.raises(EventStreamError, match=fragment):
         await read(data, [40] * 50, max_event_bytes=100, max_stream_bytes=1000)
+
+
+@pytest.mark.parametrize(("data", "size"), [(b"data\n" * 100_000, 65_536), (b"data: " + b"x" * 500_000, 4)])
+async def test_many_small_pieces_take_time_in_proportion(data: bytes, size: int):
+    began_s = time.process_time()
+    assert await read(data, [size] * (len(data) // size)) == []
+    assert time.process_time() - began_s < 3

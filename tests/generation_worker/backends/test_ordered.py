@@ -98,6 +98,19 @@ async def test_a_job_that_is_at_fault_itself_is_no_failure_of_the_backend(pair):
     assert pair.breaker.state is BreakerState.CLOSED
 
 
+async def test_a_job_that_is_at_fault_itself_proves_nothing_of_a_backend_that_failed(pair):
+    for _ in range(2):
+        pair.start()
+        write(pair.remote, DOWN)
+    pair.now_s = 10.0
+    pair.start()
+    write(pair.remote, GenerationFailed(GenerationError("the question is too long, said before anything was sent")))
+    assert pair.breaker.state is BreakerState.HALF_OPEN
+    pair.start()
+    pair.start()  # still one at a time
+    assert len(pair.remote.told) == 4
+
+
 async def test_a_try_that_is_cancelled_lets_another_one_try(pair):
     for _ in range(2):
         pair.start()

@@ -1,5 +1,6 @@
 """Chat templates as models bring them, written after the published ones, and such as no model should bring."""
 
+import re
 import time
 
 import pytest
@@ -125,6 +126,13 @@ def test_published_styles(template: str, head: str, tail: str, turn_end: str):
     assert closed.reminder in frames.closed_book.tail
 
 
+def test_a_template_may_tell_the_date_and_mark_what_the_model_writes():
+    dated = frames_of("Today is {{ strftime_now('%Y') }}.\n" + CHATML_STYLE, SPECIAL).with_sources
+    assert re.fullmatch(rf"Today is 2\d{{3}}\.\n{re.escape(CHATML.with_sources.head)}", dated.head)
+    marked = CHATML_STYLE.replace("{{", "{% generation %}{{", 1).replace("}}", "}}{% endgeneration %}", 1)
+    assert frames_of(marked, SPECIAL).with_sources == CHATML.with_sources
+
+
 def test_a_template_that_cannot_show_a_reply_has_no_turn_end():
     template = CHATML_STYLE.replace(
         "{{ '<|im_start|>' +", "{{ 1 // 0 if message['role'] == 'assistant' }}{{ '<|im_start|>' +"
@@ -147,6 +155,7 @@ def test_a_template_that_cannot_show_a_reply_has_no_turn_end():
         ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "unsafe"),
         ("{{ messages.append(1) }}", "unsafe"),
         ("{% include '/etc/passwd' %}", "no loader"),
+        (r"{{ '\ud800' }}" + CHATML_STYLE, "UnicodeEncodeError"),
         ("{{ messages[9].content.upper() }}", "no element 9"),
         ("", "does not show each message once"),
         ("{{ messages[-1].content | upper }}", "does not show each message once"),

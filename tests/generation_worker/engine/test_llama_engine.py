@@ -231,6 +231,14 @@ def test_a_short_job_begins_soon_beside_long_prompts(engine: LlamaEngine, llama:
     assert beside <= told + prompt_tokens / llama.step_tokens + 1
 
 
+def test_a_temperature_next_to_nothing_is_none(engine: LlamaEngine):
+    def coldly(temperature: float) -> job_pb2.GenerationJob:
+        return job(text="The default timeout is 42 seconds.", temperature=temperature)
+
+    likeliest, almost, barely = (text_of(engine, coldly(temperature)) for temperature in (0.0, 1e-9, 1e-40))
+    assert likeliest == almost == barely
+
+
 def test_a_seed_decides_what_a_temperature_draws(engine: LlamaEngine):
     def drawn(seed: int) -> job_pb2.GenerationJob:
         return job("Tell a story.", "Once there was a boat.", temperature=1.5, top_p=0.95, seed=seed)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from retrieval_server.engine import lexical
 from retrieval_server.engine.analyser import analyse
 from retrieval_server.engine.lexical import LexicalEntry, LexicalIndex, index_terms, lexical_query
 
@@ -45,6 +46,19 @@ def test_function_words_count_little_beside_others_and_fully_alone(index: Lexica
     index.replace((), entries("what is this", "lease"))
     assert next(chunk for chunk, _ in search(index, "what is the lease")) == 2
     assert [chunk for chunk, _ in search(index, "what is this")] == [1]
+
+
+def test_among_many_chunks_function_words_order_what_other_words_find(
+    index: LexicalIndex, monkeypatch: pytest.MonkeyPatch
+):
+    # Every chunk has a length of its own, so that none ties with another.
+    index.replace(
+        (), entries(*(f"lease is n{number} {'what ' * (number % 3)} {'x ' * number}" for number in range(60)))
+    )
+    queries = ("what is the lease", "what is the lease n7", "what is n7", "lease", "what is")
+    expected = [search(index, query) for query in queries]
+    monkeypatch.setattr(lexical, "_MANY_CHUNKS", 1)
+    assert [search(index, query)[:10] for query in queries] == [hits[:10] for hits in expected]
 
 
 @pytest.mark.parametrize(
