@@ -12,7 +12,7 @@ from pathlib import Path
 
 import platformdirs
 
-from benchmarks import answers, generation, indexing, latency, questions, server_process, workers
+from benchmarks import answers, encoding, generation, indexing, latency, questions, server_process, workers
 from benchmarks.figure import Figure
 from benchmarks.stage import CannotMeasureError, Stage, make_stage
 from groundwire.cpu import usable_core_count
@@ -20,6 +20,7 @@ from groundwire.cpu import usable_core_count
 RESULTS_DIR = Path(__file__).resolve().parent / "results"
 # In this order: what is measured later stands on the index that was made first.
 MEASUREMENTS: tuple[tuple[str, Callable[[Stage], list[Figure]]], ...] = (
+    ("encoding", encoding.measure),
     ("indexing", indexing.measure),
     ("questions", questions.measure),
     ("memory", server_process.measure_memory),
@@ -30,7 +31,7 @@ MEASUREMENTS: tuple[tuple[str, Callable[[Stage], list[Figure]]], ...] = (
     ("generation", generation.measure),
     ("workers", workers.measure),
 )
-_WITHOUT_INDEX = frozenset(("generation", "workers"))
+_WITHOUT_INDEX = frozenset(("encoding", "generation", "workers"))
 
 
 def main() -> int:

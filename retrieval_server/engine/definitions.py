@@ -11,22 +11,22 @@ from retrieval_server.model import ContentKind
 _DEFINES = "="
 _WITHIN = "/"
 
+# Lines are found by the break before them, which `re` skips to, and not by "^", which it tries at every character; so
+# each text is searched with a break before its first line.
 # What a module assigns, exports or defines for the preprocessor; what is indented is local and not looked up by name.
 _ASSIGNED = re.compile(
-    r"^(?:(?:export|pub|static|const|constexpr|let|var|final|inline)\s+)*"
-    r"([^\W\d]\w*)\s*(?::(?!:)[^=\n]{1,80})?=(?![=>])|^#\s*define\s+([^\W\d]\w*)",
-    re.MULTILINE,
+    r"\n(?:(?:(?:export|pub|static|const|constexpr|let|var|final|inline)\s+)*"
+    r"([^\W\d]\w*)\s*(?::(?!:)[^=\n]{1,80})?=(?![=>])|#\s*define\s+([^\W\d]\w*))"
 )
 # A definition's first line, in the languages that have a word for it: one that is split keeps its name in one chunk.
 _DECLARED = re.compile(
-    r"^[ \t]*(?:(?:export|default|pub(?:\([\w ]+\))?|public|private|protected|internal|static|abstract|final|sealed"
+    r"\n[ \t]*(?:(?:export|default|pub(?:\([\w ]+\))?|public|private|protected|internal|static|abstract|final|sealed"
     r"|async|unsafe|const|inline|extern|data|open|template\s*<[^>\n]*>)\s+)*"
     r"(?:def|class|struct|union|enum(?:\s+class)?|trait|interface|type|typedef|namespace|module|mod|fn|func|function"
-    r"|macro_rules!|object|protocol)\s+(?:\([^)\n]*\)\s*)?([^\W\d]\w*)",
-    re.MULTILINE,
+    r"|macro_rules!|object|protocol)\s+(?:\([^)\n]*\)\s*)?([^\W\d]\w*)"
 )
 # A key of a data file.
-_KEY = re.compile(r"^[ \t]*(?:-[ \t]+)?[\"']?([^\W\d][\w.-]*)[\"']?[ \t]*[:=]", re.MULTILINE)
+_KEY = re.compile(r"\n[ \t]*(?:-[ \t]+)?[\"']?([^\W\d][\w.-]*)[\"']?[ \t]*[:=]")
 _SEPARATORS = re.compile(r"::|->|[.#/]")
 _MAX_DEFINED = 100
 _AROUND_NAME = " \t\n`'\"?!,;:*&()[]{}<>"
@@ -39,11 +39,12 @@ def definition_terms(kind: ContentKind, breadcrumbs: Sequence[str], names: Seque
     together with its nearest encloser, as in `Class.method`.
     """
     defined = [_folded(name) for name in names]
+    lines = f"\n{text}"
     if kind is ContentKind.CODE:
-        defined += (_folded(match[1] or match[2]) for match in _ASSIGNED.finditer(text))
-        defined += (_folded(match[1]) for match in _DECLARED.finditer(text))
+        defined += (_folded(match[1] or match[2]) for match in _ASSIGNED.finditer(lines))
+        defined += (_folded(match[1]) for match in _DECLARED.finditer(lines))
     if kind is ContentKind.DATA:
-        defined += (_folded(match[1]) for match in _KEY.finditer(text))
+        defined += (_folded(match[1]) for match in _KEY.finditer(lines))
     defined = [name for name in dict.fromkeys(defined) if name][:_MAX_DEFINED]
     enclosers = [_folded(crumb) for crumb in breadcrumbs]
     terms = [f"{_DEFINES}{name}" for name in defined]

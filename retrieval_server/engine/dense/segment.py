@@ -26,8 +26,10 @@ _MIN_LOOKED_AT = 256
 _LOOKED_AT_PER_RESULT = 4
 _MIN_SAMPLE_COUNT = 4096
 _MAX_SAMPLE_STRIDE = 64
-# A graph loses its way less, the more it is asked for.
+# A graph loses its way less, the more it is asked for, and has to be asked for more, the larger it is: of a million
+# windows 512 results hold 0.974 of the exact top ten, 770 hold 0.985 and take half as long again.
 _MIN_GRAPH_RESULTS = 512
+_GRAPH_RESULTS_PER_ROOT_WINDOW = 0.77
 _GRAPH_RESULTS_PER_RESULT = 8
 _MAX_GRAPH_RESULTS = 4096
 _NOT_ELIGIBLE = np.float32(-np.inf)
@@ -123,7 +125,8 @@ class VectorSegment:
         """Return candidates with their scores, or None when the graph cannot give as many as are wanted."""
         if self.graph is None:
             return None
-        wanted = max(_MIN_GRAPH_RESULTS, limit * _GRAPH_RESULTS_PER_RESULT)
+        by_size = math.ceil(_GRAPH_RESULTS_PER_ROOT_WINDOW * math.sqrt(self.window_count))
+        wanted = max(_MIN_GRAPH_RESULTS, by_size, limit * _GRAPH_RESULTS_PER_RESULT)
         count = math.ceil(wanted * self.window_count / eligible_count)
         if count > min(_MAX_GRAPH_RESULTS, self.window_count):
             return None
