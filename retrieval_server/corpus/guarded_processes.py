@@ -90,8 +90,9 @@ class GuardedProcesses(Generic[Item, Result]):
         self._is_closed = True
         for pool in (self._pool, self._single):
             if pool is not None:
-                pool.shutdown(wait=False, cancel_futures=True)
-        # The interpreter would wait at its end until they are done.
+                # Nothing is cancelled: to those who wait that would look as though they had been told to stop.
+                pool.shutdown(wait=False)
+        # What waits fails with them; and the interpreter would wait at its end until they are done.
         self._context.kill_all()
 
     async def _run_alone(self, item: Item) -> Result:

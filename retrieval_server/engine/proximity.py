@@ -37,24 +37,30 @@ class QueryPairs:
 
     def __init__(self, terms: Sequence[str], idf: Callable[[str], float]) -> None:
         """`terms` are those of the query that tell something, in order and with repetitions."""
-        pairs = dict.fromkeys(frozenset(pair) for pair in pairwise(terms) if len(set(pair)) > 1)
-        self._keys = np.unique(np.array([term_key(term) for pair in pairs for term in pair], np.uint32))
-        # (n_keys, n_keys): the weight of a pair, 0 for words that are no neighbours in the query.
-        self._weights = np.zeros((len(self._keys), len(self._keys)))
-        for pair in pairs:
-            one, other = np.searchsorted(self._keys, [term_key(term) for term in pair])
-            self._weights[one, other] = self._weights[other, one] = sum(map(idf, pair))
-        self._total = float(np.triu(self._weights).sum())
+        weight_by_pair: dict[tuple[int, int], float] = {}
+        for one, other in pairwise(terms):
+            if one != other:
+                first, second = sorted((term_key(one), term_key(other)))
+                weight_by_pair[first, second] = idf(one) + idf(other)
+        keys = sorted({key for pair in weight_by_pair for key in pair})
+        index_of = {key: index for index, key in enumerate(keys)}
+        self._keys = np.array(keys, np.uint32)
+        # (n_keys · n_keys,): the weight of each pair of words, 0 for those that are no neighbours in the query.
+        self._weights = np.zeros(len(keys) ** 2)
+        for (first, second), weight in weight_by_pair.items():
+            self._weights[index_of[first] * len(keys) + index_of[second]] = weight
+        self._total = float(sum(weight_by_pair.values()))
 
     def shares(self, texts: Sequence[TermKeys]) -> list[float]:
         """Return for each text the share of the query's pairs, 0 to 1 by idf, whose words stand together in it."""
         if self._total <= 0 or not texts:
             return [0.0] * len(texts)
         keys = np.concatenate(texts)
-        (at,) = np.nonzero(np.isin(keys, self._keys))
-        text_of = np.repeat(np.arange(len(texts)), [len(text) for text in texts])[at]
-        word_of = np.searchsorted(self._keys, keys[at])
         word_count = len(self._keys)
+        nearest = np.minimum(np.searchsorted(self._keys, keys), word_count - 1)
+        (at,) = np.nonzero(self._keys[nearest] == keys)
+        text_of = np.searchsorted(np.cumsum([len(text) for text in texts]), at, side="right")
+        word_of = nearest[at]
         together = []
         # Of the words that count, those that are so near are among the next few.
         for step in range(1, min(_MAX_DISTANCE_TERMS, len(at) - 1) + 1):
@@ -66,6 +72,6 @@ class QueryPairs:
             return [0.0] * len(texts)
         distinct = np.unique(np.concatenate(together))
         text, pair = np.divmod(distinct, word_count**2)
-        weights = self._weights.reshape(-1)[pair]
+        weights = self._weights[pair]
         shares: list[float] = (np.bincount(text, weights, minlength=len(texts)) / self._total).tolist()
         return shares

@@ -11,10 +11,10 @@ from tests.support.processes import Server, ServiceProcess
 from tests.support.rpc import retrieve
 from tests.support.tiny_cross_encoder import write_model, write_tokenizer
 
-# By words the first is best, being short and about little else; the model counts every "storm".
+# By words the first is best, holding all of them; the model counts every "storm".
 FILES = {
     "first.md": "The gate storm signal.\n",
-    "second.md": "The gate is shut in a storm. A storm is announced. The storm signal is a storm cone at the berth.\n",
+    "second.md": "A storm is a storm is a storm, and a storm after a storm is a storm.\n",
 }
 
 

@@ -22,8 +22,8 @@ _SCORE_DECIMALS = 5
 # float32 takes about 50 times as long as one that a scan in int8 passes.
 _SCORED_EACH_COUNT = 2000
 _SCORED_EACH_SHARE = 1 / 50
-_MIN_LOOKED_AT = 256
-_LOOKED_AT_PER_RESULT = 4
+_MIN_LOOKED_AT = 64
+_LOOKED_AT_PER_RESULT = 2
 _MIN_SAMPLE_COUNT = 4096
 _MAX_SAMPLE_STRIDE = 64
 # A graph loses its way less, the more it is asked for, and has to be asked for more, the larger it is: of a million

@@ -1,5 +1,6 @@
 """Synonym tables over the wire, and the list that they add to a search."""
 
+import math
 from pathlib import Path
 
 import grpc
@@ -41,8 +42,12 @@ async def test_a_table_finds_what_the_query_does_not_say_and_its_list_is_explain
         assert (original.rank, list(original.matched_terms)) == (0, [])
         assert (expanded.rank, list(expanded.matched_terms)) == (1, ["tensor", "parallel"])
         assert expanded.contribution == pytest.approx(1 / (5 + 1))
-        # In both lists: Σ weight / (rank_constant + rank), with weights 3 and 1.
-        assert found["src/b.md"].score == pytest.approx(3 / (5 + 1) + 1 / (5 + 2))
+        # In both lists: Σ weight / (rank_constant + rank), with weights 3 and 1, times what ranks forget.
+        both = found["src/b.md"]
+        by_rank = 3 / (5 + 1) + 1 / (5 + 2)
+        assert sum(one.contribution for one in both.list_scores) == pytest.approx(by_rank)
+        assert both.priors[0].name == "margin"
+        assert both.score == pytest.approx(by_rank * math.prod(prior.factor for prior in both.priors))
         assert [p.path for p in (await search(services, "TP", expanded_weight=0)).passages] == ["src/b.md"]
         assert len((await search(services, "layer")).passages[0].list_scores) == 2
 
