@@ -1,5 +1,8 @@
 """The gRPC server: servicers, health, reflection, limits."""
 
+from collections.abc import Mapping, Sequence
+from typing import cast
+
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
@@ -35,6 +38,24 @@ _KEEPALIVE_MS = 60_000
 _KEEPALIVE_TIMEOUT_MS = 20_000
 
 
+class _ByName:
+    """A server whose methods are looked up when they are called.
+
+    Methods that are registered with gRPC's core have a task each, and for every call of any method grpc.aio waits for
+    all of these tasks anew.
+    """
+
+    def __init__(self, server: grpc.aio.Server) -> None:
+        self._server = server
+
+    def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
+        """Add handlers that are asked by the method's name."""
+        self._server.add_generic_rpc_handlers(handlers)
+
+    def add_registered_method_handlers(self, service: str, handlers: Mapping[str, object]) -> None:
+        """Leave out what generated code registers beside them."""
+
+
 class ApiServer:
     """Our services on one address."""
 
@@ -63,12 +84,13 @@ class ApiServer:
                 ("grpc.http2.min_ping_interval_without_data_ms", _MIN_PING_INTERVAL_MS),
             ],
         )
-        retrieval_service_pb2_grpc.add_RetrievalServiceServicer_to_server(retrieval, self._server)
-        answer_service_pb2_grpc.add_AnswerServiceServicer_to_server(answer, self._server)
-        corpus_service_pb2_grpc.add_CorpusServiceServicer_to_server(corpus, self._server)
-        admin_service_pb2_grpc.add_AdminServiceServicer_to_server(admin, self._server)
-        evaluation_service_pb2_grpc.add_EvaluationServiceServicer_to_server(evaluation, self._server)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        by_name = cast("grpc.aio.Server", _ByName(self._server))
+        retrieval_service_pb2_grpc.add_RetrievalServiceServicer_to_server(retrieval, by_name)
+        answer_service_pb2_grpc.add_AnswerServiceServicer_to_server(answer, by_name)
+        corpus_service_pb2_grpc.add_CorpusServiceServicer_to_server(corpus, by_name)
+        admin_service_pb2_grpc.add_AdminServiceServicer_to_server(admin, by_name)
+        evaluation_service_pb2_grpc.add_EvaluationServiceServicer_to_server(evaluation, by_name)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, by_name)
         reflection.enable_server_reflection(
             (*_SERVICE_NAMES, reflection.SERVICE_NAME, health.SERVICE_NAME), self._server
         )

@@ -1,7 +1,6 @@
 """Best first, with ties decided by place."""
 
 from collections.abc import Callable, Iterable
-from itertools import groupby
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -12,10 +11,11 @@ def by_score(
 ) -> list[Item]:
     """Return the items by falling score; those of equal score by place, which is asked for these alone."""
     ranked = sorted(items, key=score, reverse=True)
-    if len(set(map(score, ranked))) == len(ranked):
-        return ranked
-    ordered: list[Item] = []
-    for _, equal in groupby(ranked, score):
-        tied = list(equal)
-        ordered += sorted(tied, key=place) if len(tied) > 1 else tied
-    return ordered
+    scores = list(map(score, ranked))
+    begin = 0
+    for end in range(1, len(ranked) + 1):
+        if end == len(ranked) or scores[end] != scores[begin]:
+            if end - begin > 1:
+                ranked[begin:end] = sorted(ranked[begin:end], key=place)
+            begin = end
+    return ranked

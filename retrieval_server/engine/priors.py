@@ -1,7 +1,6 @@
 """Factors by the kind of source, applied to fused scores: what is rarely the answer stands a little lower."""
 
 from functools import lru_cache
-from pathlib import PurePosixPath
 
 from retrieval_server.engine.analyser import analyse_terms
 from retrieval_server.model import Prior
@@ -27,16 +26,15 @@ def is_test_source(path: str) -> bool:
 
 @lru_cache(maxsize=100_000)
 def _priors_of(path: str) -> tuple[Prior, ...]:
-    place = PurePosixPath(path.lower())
-    folders = frozenset(place.parts[:-1])
+    *folders, name = path.lower().split("/")
     priors = []
-    if folders & _TEST_FOLDERS or _is_test_file(place):
+    if not _TEST_FOLDERS.isdisjoint(folders) or _is_test_file(name):
         priors.append(_TEST_SOURCE)
-    if folders & _VENDORED_FOLDERS:
+    if not _VENDORED_FOLDERS.isdisjoint(folders):
         priors.append(_VENDORED)
     return tuple(priors)
 
 
-def _is_test_file(place: PurePosixPath) -> bool:
-    stem = place.name.split(".", 1)[0]
-    return stem.startswith("test_") or stem.endswith(("_test", "_tests", "_spec")) or ".test." in place.name
+def _is_test_file(name: str) -> bool:
+    stem = name.split(".", 1)[0]
+    return stem.startswith("test_") or stem.endswith(("_test", "_tests", "_spec")) or ".test." in name
