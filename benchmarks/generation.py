@@ -21,6 +21,7 @@ ANSWER_TOKENS = 32
 ROUND_COUNT = 5
 PROMPT_COUNT = 40
 EXCERPT_CHARS = 300
+MAX_CHARS_PER_TOKEN = 8
 LONG_PROMPT_TOKENS = 2000
 SHORT_PROMPT_TOKENS = 128
 LONG_PROMPT_COUNT = 4
@@ -41,7 +42,9 @@ def measure(stage: Stage) -> list[Figure]:
         _job(question, texts[number % len(texts)][:EXCERPT_CHARS])
         for number, question in enumerate(stage.questions[:PROMPT_COUNT])
     ]
-    long_job = _job("What is it about?", "\n".join(texts), max_prompt_tokens=LONG_PROMPT_TOKENS)
+    # More than fits, but no more than a server would send.
+    long_text = "\n".join(texts)[: LONG_PROMPT_TOKENS * MAX_CHARS_PER_TOKEN]
+    long_job = _job("What is it about?", long_text, max_prompt_tokens=LONG_PROMPT_TOKENS)
     together: list[str] = []
     token_counts: list[int] = []
     for begin in range(0, len(jobs), SLOT_COUNT):
