@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from retrieval_server.generation.answer_model import DEFAULT_MIN_SUPPORTED, Citation, SentenceSupport
 from retrieval_server.generation.claims import MARKER, Claims, HeldWords, are_held, holds_value
+from retrieval_server.generation.durations import misses_duration
 from retrieval_server.generation.evidence import Evidence, Window, content_terms
 from retrieval_server.generation.sentences import split_sentences
 from retrieval_server.generation.values import StatedValue
@@ -52,8 +53,9 @@ def check_answer(
     A sentence is supported when it says something that `question` does not, the cited lines hold enough of that and of
     the whole, each identifier and number that it adds stands in the cited lines, and each other one in a cited passage.
     `stated` are values that code states of what is asked: the sentence that holds them all is supported by those lines,
-    and an answer without such a sentence contradicts them. The answer is acceptable when it does not, `min_supported`
-    of its characters are supported and it does not go in circles. The verdict depends on the arguments alone.
+    and an answer without such a sentence contradicts them. The answer is acceptable when it does not, tells a time if
+    one is asked for, `min_supported` of its characters are supported and it does not go in circles. The verdict depends
+    on the arguments alone.
     """
     evidence = Evidence(passages, left_out)
     held = [HeldWords(passage) for passage in passages]
@@ -75,6 +77,7 @@ def check_answer(
     sentence_chars = sum(sentence.end_char - sentence.start_char for sentence in sentences)
     supported_chars = sum(sentence.end_char - sentence.start_char for sentence in sentences if sentence.supported)
     agrees = not stated or any(_holds_all(text[one.start_char : one.end_char], stated) for one in sentences)
+    agrees = agrees and not misses_duration(question, text)
     acceptable = (
         bool(sentences) and agrees and supported_chars >= min_supported * sentence_chars and not _goes_in_circles(text)
     )
