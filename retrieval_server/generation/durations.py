@@ -7,9 +7,11 @@ _ASKS_DURATION = re.compile(
     r"\bhow long (?:may|can|could|do|does|did|will|would|should|must|has|have|had|before|after)\b(?!.*\bbe\s*\?)",
     re.IGNORECASE,
 )
+# A letter is a unit after a number alone: there is one in "the boat's berth", too.
 _TELLS_DURATION = re.compile(
-    r"(?<![a-z])(?:[nµum]?s|secs?|(?:nano|micro|milli)?seconds?|mins?|minutes?|h|hrs?|hours?|days?|nights?|weeks?|months?"
-    r"|years?|(?:life)?times?|timeouts?|ttl|iterations?|steps?|epochs?|cycles?|turns?|rounds?)(?![a-z])"
+    r"\d\s*(?:[nµum]?s|h|d)(?![a-z])"
+    r"|(?<![a-z])(?:secs?|(?:nano|micro|milli)?seconds?|mins?|minutes?|hrs?|hours?|days?|nights?|weeks?|months?|years?"
+    r"|iterations?|steps?|epochs?|cycles?|turns?|rounds?)(?![a-z])"
     r"|\b(?:until|till|while|as long as|forever|indefinitely|always|never|once|before|after|when|soon|immediately)\b",
     re.IGNORECASE,
 )

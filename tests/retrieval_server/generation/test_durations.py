@@ -9,6 +9,7 @@ STAY = "How long may a visiting boat stay at the guest pontoon?"
     ("question", "answer", "misses"),
     [
         (STAY, "The guest pontoon has 64 berths on four pontoons.", True),
+        (STAY, "The boat's berth is at pontoon B.", True),
         (STAY, "At most fourteen nights in any month.", False),
         (STAY, "It may stay until the fleet returns.", False),
         ("How long does a worker wait for a lease?", "It waits 10 s.", False),
