@@ -26,13 +26,6 @@ QUESTION = "When is the tide gate closed?"
 
 
 @pytest.fixture(scope="module")
-def a_valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
-    started = Valkey(tmp_path_factory.mktemp("valkey")).start()
-    yield started
-    started.stop()
-
-
-@pytest.fixture(scope="module")
 def stub(
     tmp_path_factory: pytest.TempPathFactory,
     a_valkey: Valkey,
