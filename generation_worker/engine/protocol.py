@@ -64,8 +64,8 @@ class ModeNotSupportedError(GenerationError):
     """Nothing here works in the job's mode; another mode would do."""
 
 
-class Engine(Protocol):
-    """A text generator with slots for several generations. Calls come from one thread, unless they say otherwise."""
+class Capacity(Protocol):
+    """What a generator can do, and how much of it at once. May be asked from any thread."""
 
     @property
     def model(self) -> str:
@@ -83,12 +83,16 @@ class Engine(Protocol):
     def modes(self) -> Collection[answer_pb2.AnswerMode.ValueType]:
         """The modes it can work in; RAG_SEQUENCE and RAG_TOKEN take probabilities of all tokens."""
 
+    def slots_for(self, job: job_pb2.GenerationJob) -> int:
+        """Return how many slots a job takes, at most; never more than there are."""
+
+
+class Engine(Capacity, Protocol):
+    """A text generator with slots for several generations. Calls come from one thread, unless they say otherwise."""
+
     @property
     def is_idle(self) -> bool:
         """Whether a step would do nothing."""
-
-    def slots_for(self, job: job_pb2.GenerationJob) -> int:
-        """Return how many slots a job takes, at most; never more than there are. May be called from any thread."""
 
     def start(self, key: int, job: job_pb2.GenerationJob) -> None:
         """Begin a generation, once the slots that it takes are free; what is wrong with the job a later step says."""

@@ -1,7 +1,6 @@
 """The real model through llama.cpp, several answers at once."""
 
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from groundwire.internal.v1 import job_pb2
 from groundwire.models.locate import generator_file
 from groundwire.prompt import CHATML
 from groundwire.v1 import passage_pb2
+from tests.generation_worker.engine.running import joined, run
 
 CONTEXT_TOKENS = 768
 SLOTS = 4
@@ -39,23 +39,8 @@ def job(question: str = "What is the timeout?", text: str = "", **limits: int) -
     return job_pb2.GenerationJob(question=question, passages=passages, **({"max_completion_tokens": 24} | limits))
 
 
-def run(engine: LlamaEngine, jobs: Sequence[job_pb2.GenerationJob]) -> list[list]:
-    """Run all jobs at once; the steps of each."""
-    for key, one in enumerate(jobs):
-        engine.start(key, one)
-    steps: list[list] = [[] for _ in jobs]
-    while not engine.is_idle:
-        for key, step in engine.step():
-            steps[key].append(step)
-    return steps
-
-
-def joined(steps: list) -> str:
-    return "".join(step.text for step in steps if isinstance(step, TextPiece))
-
-
 def text_of(engine: LlamaEngine, one: job_pb2.GenerationJob) -> str:
-    return joined(run(engine, [one])[0])
+    return joined(run(engine, one)[0])
 
 
 def test_the_default_generators_own_template_is_the_one_that_render_prompt_shows(llama: LlamaModel):
@@ -79,7 +64,7 @@ def test_tokens_give_the_text_back(llama: LlamaModel, text: str):
 
 
 def test_it_answers_from_the_passage_and_says_what_it_used(engine: LlamaEngine):
-    [steps] = run(engine, [job(text="The default timeout is 42 seconds.")])
+    [steps] = run(engine, job(text="The default timeout is 42 seconds."))
     packed, done = steps[0], steps[-1]
     assert isinstance(packed, PromptPacked)
     assert isinstance(done, GenerationDone)
@@ -99,7 +84,7 @@ def test_answers_written_at_once_are_those_written_one_by_one(engine: LlamaEngin
         for number in range(SLOTS)
     ]
     # Whatever is in the slots from before.
-    together = [joined(steps) for steps in run(engine, jobs)]
+    together = [joined(steps) for steps in run(engine, *jobs)]
     alone = LlamaEngine(model_path, model="smollm2", context_tokens=CONTEXT_TOKENS, slot_count=1, thread_count=2)
     assert together == [text_of(alone, one) for one in jobs]
 
@@ -130,14 +115,14 @@ def test_a_prompt_that_another_slot_holds_is_not_computed_again(engine: LlamaEng
 
 def test_the_prompt_and_the_completion_fit_the_context_together(engine: LlamaEngine):
     jobs = [job(text=f"alpha beta gamma delta {number} " * 500, max_completion_tokens=8) for number in range(2)]
-    for steps in run(engine, jobs):
+    for steps in run(engine, *jobs):
         assert steps[0].prompt_tokens <= CONTEXT_TOKENS - 8
         assert steps[-1].completion_tokens <= 8
 
 
 def test_the_jobs_own_limit_of_the_prompt_holds(engine: LlamaEngine):
     fits = job(text="alpha beta " * 500, max_prompt_tokens=300, max_completion_tokens=1)
-    good, bad = run(engine, [fits, job("why " * 500, max_prompt_tokens=300)])
+    good, bad = run(engine, fits, job("why " * 500, max_prompt_tokens=300))
     assert good[0].prompt_tokens <= 300
     [failed] = bad
     assert isinstance(failed, GenerationFailed)
@@ -243,7 +228,7 @@ def test_a_seed_decides_what_a_temperature_draws(engine: LlamaEngine):
     def drawn(seed: int) -> job_pb2.GenerationJob:
         return job("Tell a story.", "Once there was a boat.", temperature=1.5, top_p=0.95, seed=seed)
 
-    first, same, other = (joined(steps) for steps in run(engine, [drawn(1), drawn(1), drawn(2)]))
+    first, same, other = (joined(steps) for steps in run(engine, drawn(1), drawn(1), drawn(2)))
     assert first == same
     assert first != other
 
@@ -264,7 +249,7 @@ def test_when_llama_cpp_fails_the_jobs_in_hand_fail_and_the_next_is_done(engine:
         raise ComputeError("llama_decode returned -3")
 
     monkeypatch.setattr(llama, "compute", broken)
-    for steps in run(engine, [one, one]):
+    for steps in run(engine, one, one):
         assert [type(step) for step in steps] == [PromptPacked, GenerationFailed]
     assert text_of(engine, one) == expected
 

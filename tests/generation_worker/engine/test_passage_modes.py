@@ -15,6 +15,7 @@ from generation_worker.engine.protocol import GenerationDone, GenerationFailed, 
 from groundwire.internal.v1 import job_pb2
 from groundwire.models.locate import generator_file
 from groundwire.v1 import answer_pb2, passage_pb2
+from tests.generation_worker.engine.running import joined, run
 
 CONTEXT_TOKENS = 256
 SLOTS = 5
@@ -48,21 +49,6 @@ def job(mode: answer_pb2.AnswerMode.ValueType, texts: Sequence[str] = TEXTS, **o
     return job_pb2.GenerationJob(
         question=QUESTION, passages=passages, mode=mode, **({"max_completion_tokens": 12} | options)
     )
-
-
-def run(engine: LlamaEngine, *jobs: job_pb2.GenerationJob) -> list[list]:
-    """Run all jobs at once; the steps of each."""
-    for key, one in enumerate(jobs):
-        engine.start(key, one)
-    steps: list[list] = [[] for _ in jobs]
-    while not engine.is_idle:
-        for key, step in engine.step():
-            steps[key].append(step)
-    return steps
-
-
-def joined(steps: list) -> str:
-    return "".join(step.text for step in steps if isinstance(step, TextPiece))
 
 
 def prompt_of(llama: LlamaModel, passage: passage_pb2.Passage) -> list[int]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import pytest
 from google.rpc import error_details_pb2, status_pb2
 
 from groundwire.v1 import (
@@ -84,3 +85,12 @@ def details(error: grpc.aio.AioRpcError) -> dict[str, Any]:
                         packed.Unpack(message)
                         found[kind.DESCRIPTOR.name] = message
     return found
+
+
+async def refused_field(call: Any) -> str:
+    """Await a call, which must be refused for one field; its name."""
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    (violation,) = details(caught.value)["BadRequest"].field_violations
+    return str(violation.field)

@@ -10,7 +10,7 @@ import pytest
 from groundwire.v1 import corpus_service_pb2 as pb
 from groundwire.v1 import document_pb2, filter_pb2, metadata_pb2
 from retrieval_server.corpus import disk_usage
-from tests.retrieval_server.api.support import Services, details, running_server
+from tests.retrieval_server.api.support import Services, refused_field, running_server
 from tests.retrieval_server.api.sync_support import sync
 
 PATHS = ["A.md", "B/x.md", "a.md", "a/b.md", "b.md", "e\u0301.md", "z.md", "\u00e9.md", "\uffff.md", "\U0001f30a.md"]
@@ -34,14 +34,6 @@ async def pages(services: Services, **fields: Any) -> list[list[str]]:
         found, token = await page(services, token, **fields)
         listed.append(found)
     return listed
-
-
-async def refused_field(call: Any) -> str:
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await call
-    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    (violation,) = details(caught.value)["BadRequest"].field_violations
-    return str(violation.field)
 
 
 async def test_documents_of_all_sources_are_listed_by_path_whatever_the_size_of_pages(tmp_path: Path):

@@ -3,13 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import grpc
-import pytest
 from google.protobuf import field_mask_pb2
 
 from groundwire.v1 import corpus_service_pb2 as pb
 from groundwire.v1 import document_pb2, metadata_pb2
-from tests.retrieval_server.api.support import Services, details, running_server
+from tests.retrieval_server.api.support import Services, refused_field, running_server
 
 KEYS, KEY_BYTES, TOTAL_BYTES = 64, 128, 64 * 1024
 KEY = document_pb2.DocumentKey(relative_path="a.md")
@@ -41,14 +39,6 @@ async def update(services: Services, document: document_pb2.Document, *paths: st
     mask = field_mask_pb2.FieldMask(paths=paths)
     request = pb.UpdateDocumentRequest(document_id=document.document_id, update_mask=mask, **fields)
     return (await services.corpus.UpdateDocument(request)).document
-
-
-async def refused_field(call: Any) -> str:
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await call
-    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    (violation,) = details(caught.value)["BadRequest"].field_violations
-    return str(violation.field)
 
 
 async def test_what_is_beyond_a_limit_is_refused_by_name_wherever_it_comes_from(tmp_path: Path):
