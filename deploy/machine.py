@@ -102,12 +102,21 @@ class Machine:
         self._supervisord.send_signal(signal.SIGTERM)
         deadline_s = time.monotonic() + sum(program.stop_wait_s for program in self._programs) + 10
         while self.is_running and time.monotonic() < deadline_s and not is_urgent():
-            yield from self.pump()
+            yield from self._pump_in_stop_order()
             time.sleep(_POLL_S)
         if is_urgent():
             return
         self._end_orphans()
-        yield from self.pump()
+        yield from self._pump_in_stop_order()
+
+    def _pump_in_stop_order(self) -> list[tuple[str, str]]:
+        """New log lines, each program's after those of the programs that had to end before it was told to.
+
+        `pump` reads what ends last first: a line of Valkey's end that it finds was written after the server's, which
+        are thus found in the same round, however long the rounds are.
+        """
+        rank = {program.name: -program.priority for program in self._programs}
+        return sorted(self.pump(), key=lambda entry: rank[entry[0]])
 
     def kill(self) -> None:
         """End everything at once. Safe for what was acknowledged: it is on disk."""

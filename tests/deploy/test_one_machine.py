@@ -114,6 +114,12 @@ def test_what_dies_comes_back_and_a_signal_drains_in_order(up: Up) -> None:
     assert str(up.process.pid) in second.stderr
 
     up.process.send_signal(signal.SIGINT)
+    wait_until(lambda: "stopping worker" in up.text, timeout_s=30, what="the stop has begun")
+    # All ends while nobody looks at the logs, so that their lines are found at once: the order shown is still theirs.
+    up.process.send_signal(signal.SIGSTOP)
+    programs = {name: pid for name, pid in running.items() if name != "tethered_supervisord"}
+    wait_until(lambda: all_gone(programs), timeout_s=60, what="worker, server and Valkey have ended")
+    up.process.send_signal(signal.SIGCONT)
     assert up.process.wait(timeout=60) == 0, up.text
     assert all_gone(running)
     stops = [up.text.rfind(text) for text in ("worker stopped", "server stopped", "bye bye")]
