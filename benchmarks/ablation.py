@@ -25,7 +25,7 @@ from benchmarks.stage import CannotMeasureError
 from client.cli.dataset_file import Source
 from client.cli.recall import first_hit_rank, wilson_interval
 from groundwire.models.locate import encoder_files
-from retrieval_server.corpus.collection import Collection
+from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.engine import candidates, lexical, profiles, retriever, selection
 from retrieval_server.engine.candidates import Encode
 from retrieval_server.engine.encoder import MiniLmEncoder

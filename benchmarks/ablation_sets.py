@@ -13,10 +13,10 @@ import pytest
 
 from benchmarks.stage import SHARED_DIR, TREE, CannotMeasureError, fetch_vllm
 from client.cli.dataset_file import Source, read_dataset
-from retrieval_server.corpus.collection import Collection
-from retrieval_server.corpus.collection_directories import CollectionDirectories
-from retrieval_server.corpus.layout import DATABASE
-from retrieval_server.corpus.schema import connect
+from retrieval_server.corpus.collection.collection import Collection
+from retrieval_server.corpus.database.schema import connect
+from retrieval_server.corpus.files.collection_directories import CollectionDirectories
+from retrieval_server.corpus.files.layout import DATABASE
 from retrieval_server.engine.encoder import Encoder
 from retrieval_server.engine.windows import WINDOWS_VERSION
 from tests.support.client import run_client

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from benchmarks.ablation_sets import TREE_NAMES, labelled_queries, opened_index
 from benchmarks.stage import CannotMeasureError
 from groundwire.models.locate import encoder_files
-from retrieval_server.corpus.collection import Collection
+from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.engine import retriever
 from retrieval_server.engine.answerability import ANSWERABILITY_THRESHOLD, answerability
 from retrieval_server.engine.candidates import Encode

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from benchmarks.figure import percentile
 from benchmarks.synthetic_corpus import DIMENSION, SyntheticCorpus, SyntheticEncoder
-from retrieval_server.corpus.changes import ChunkToEmbed
-from retrieval_server.corpus.collection import Collection
-from retrieval_server.corpus.embedding import embed_chunks
+from retrieval_server.corpus.collection.collection import Collection
+from retrieval_server.corpus.documents.changes import ChunkToEmbed
+from retrieval_server.corpus.vectors.embedding import embed_chunks
 from retrieval_server.engine.chunk_set import ChunkSet
 from retrieval_server.engine.dense import DenseView, VectorSegment
 

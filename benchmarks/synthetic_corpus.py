@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_server.corpus.changes import SourceChange
-from retrieval_server.corpus.documents import ParsedDocument, ParseLimits, parse_document
+from retrieval_server.corpus.documents.changes import SourceChange
+from retrieval_server.corpus.documents.documents import ParsedDocument, ParseLimits, parse_document
 from retrieval_server.engine.stop_words import STOP_WORDS
 
 DIMENSION = 384

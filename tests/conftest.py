@@ -10,12 +10,20 @@ from pathlib import Path
 import grpc
 import platformdirs
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.client import run_client
 from tests.support.processes import Server, ServiceProcess, Worker, leaked_processes
 from tests.support.valkey import Valkey
 
 PROJECT_DIR = Path(__file__).resolve().parents[1]
+
+# The same examples on every machine, however slow it is: a change that fails is at fault itself. Other examples are
+# tried by `pytest --hypothesis-profile=default`.
+settings.register_profile(
+    "groundwire", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("groundwire")
 
 
 @pytest.fixture(scope="session")

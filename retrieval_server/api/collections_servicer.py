@@ -12,7 +12,7 @@ from retrieval_server.api.convert_collection import collection_to_pb, settings_f
 from retrieval_server.api.paging import Listing, page_of
 from retrieval_server.api.sync_stream import SyncStream
 from retrieval_server.corpus.catalog import Catalog
-from retrieval_server.corpus.disk_usage import disk_bytes
+from retrieval_server.corpus.files.disk_usage import disk_bytes
 from retrieval_server.settings import ServerSettings
 
 Context = grpc.aio.ServicerContext[Any, Any]

@@ -2,8 +2,8 @@
 
 from groundwire.v1 import collection_pb2, corpus_service_pb2
 from retrieval_server.api.sync_stream import checked_chunk_chars
-from retrieval_server.corpus.collection_settings import CollectionSettings
-from retrieval_server.corpus.open_collection import OpenCollection
+from retrieval_server.corpus.collection.collection_settings import CollectionSettings
+from retrieval_server.corpus.collection.open_collection import OpenCollection
 from retrieval_server.engine.chunkers import DEFAULT_MAX_CHUNK_CHARS
 from retrieval_server.engine.chunkers.sentences import MAX_SENTENCES
 from retrieval_server.engine.dense import Similarity

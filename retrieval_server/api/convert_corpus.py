@@ -9,13 +9,13 @@ from google.protobuf.message import Message
 
 from groundwire.v1 import corpus_service_pb2, document_pb2, error_pb2
 from retrieval_server.api.convert_metadata import metadata_from_pb, metadata_to_pb
-from retrieval_server.corpus.document_rows import StoredDocument
-from retrieval_server.corpus.document_writing import DocumentToPut
-from retrieval_server.corpus.documents import MAX_TITLE_BYTES, path_problem
-from retrieval_server.corpus.media_types import suffix_of
-from retrieval_server.corpus.metadata import MAX_KEY_BYTES, SetFields, SetValue, check_limits
-from retrieval_server.corpus.parsing import File
-from retrieval_server.corpus.request_log import RequestClaim
+from retrieval_server.corpus.database.document_rows import StoredDocument
+from retrieval_server.corpus.database.request_log import RequestClaim
+from retrieval_server.corpus.documents.documents import MAX_TITLE_BYTES, path_problem
+from retrieval_server.corpus.documents.media_types import suffix_of
+from retrieval_server.corpus.documents.metadata import MAX_KEY_BYTES, SetFields, SetValue, check_limits
+from retrieval_server.corpus.writing.document_writing import DocumentToPut
+from retrieval_server.corpus.writing.parsing import File
 from retrieval_server.errors import FieldError, InvalidRequest
 from retrieval_server.passage_message import kind_to_pb
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from google.protobuf import timestamp_pb2
 
 from groundwire.v1 import metadata_pb2
-from retrieval_server.corpus.metadata import SetValue, check_limits
+from retrieval_server.corpus.documents.metadata import SetValue, check_limits
 from retrieval_server.errors import FieldError, InvalidRequest
 
 

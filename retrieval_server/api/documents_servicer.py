@@ -13,15 +13,15 @@ from retrieval_server.api.message_size import check_message_size, fitting_count
 from retrieval_server.api.paging import Listing, checked_page_size
 from retrieval_server.api.status import item_status
 from retrieval_server.corpus.catalog import Catalog
-from retrieval_server.corpus.changes import CommittedChange
-from retrieval_server.corpus.collection_settings import CollectionSettings
-from retrieval_server.corpus.document_listing import LIST_START, ListPlace
-from retrieval_server.corpus.document_rows import StoredDocument
-from retrieval_server.corpus.document_writing import DocumentWriting, parse_to_put
-from retrieval_server.corpus.documents import ParseLimits
-from retrieval_server.corpus.open_collection import OpenCollection
-from retrieval_server.corpus.reader import CorpusReader
-from retrieval_server.corpus.store import Answered, document_not_found, etag_mismatch
+from retrieval_server.corpus.collection.collection_settings import CollectionSettings
+from retrieval_server.corpus.collection.open_collection import OpenCollection
+from retrieval_server.corpus.database.document_listing import LIST_START, ListPlace
+from retrieval_server.corpus.database.document_rows import StoredDocument
+from retrieval_server.corpus.database.reader import CorpusReader
+from retrieval_server.corpus.database.store import Answered, document_not_found, etag_mismatch
+from retrieval_server.corpus.documents.changes import CommittedChange
+from retrieval_server.corpus.documents.documents import ParseLimits
+from retrieval_server.corpus.writing.document_writing import DocumentWriting, parse_to_put
 from retrieval_server.errors import FieldError, InvalidRequest, NotFound
 from retrieval_server.settings import ServerSettings
 

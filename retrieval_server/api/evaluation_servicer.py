@@ -17,7 +17,7 @@ from retrieval_server.api.convert_evaluation import (
     tuning_report,
 )
 from retrieval_server.corpus.catalog import Catalog
-from retrieval_server.corpus.collection import Collection
+from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.evaluating import Evaluating, Progress
 from retrieval_server.corpus.searching import Searching
 from retrieval_server.engine.profiles import NOT_TUNED

@@ -7,7 +7,7 @@ import grpc
 from groundwire.v1 import collection_pb2, corpus_service_pb2, corpus_service_pb2_grpc
 from retrieval_server.api.paging import Listing, page_of
 from retrieval_server.corpus.catalog import checked_name
-from retrieval_server.corpus.snapshots import Snapshot
+from retrieval_server.corpus.snapshots.snapshots import Snapshot
 from retrieval_server.corpus.snapshotting import Snapshotting
 from retrieval_server.errors import FieldError, InvalidRequest
 

@@ -8,8 +8,8 @@ from google.protobuf import duration_pb2
 
 from groundwire.v1 import corpus_service_pb2, error_pb2, sync_pb2
 from retrieval_server.corpus.catalog import Catalog, checked_name
-from retrieval_server.corpus.open_collection import OpenCollection
-from retrieval_server.corpus.sync import FileOutcome, FileReport, SourceSync, SyncPlan
+from retrieval_server.corpus.collection.open_collection import OpenCollection
+from retrieval_server.corpus.writing.sync import FileOutcome, FileReport, SourceSync, SyncPlan
 from retrieval_server.errors import Expired, FieldError, GroundwireError, InvalidRequest
 from retrieval_server.settings import ServerSettings
 

@@ -11,17 +11,17 @@ from typing import Any, TypeVar
 import structlog
 
 from groundwire.v1 import error_pb2
-from retrieval_server.corpus.collection import Collection
-from retrieval_server.corpus.collection_directories import NAME, CollectionDirectories
-from retrieval_server.corpus.collection_settings import CollectionSettings
-from retrieval_server.corpus.directory_lock import DirectoryLock
+from retrieval_server.corpus.collection.collection import Collection
+from retrieval_server.corpus.collection.collection_settings import CollectionSettings
+from retrieval_server.corpus.collection.founding import found_collection
+from retrieval_server.corpus.collection.open_collection import OpenCollection, collection_not_found, read_only
+from retrieval_server.corpus.collection.opening import clear_storage_errors, open_collection
+from retrieval_server.corpus.collection.view import CollectionView
 from retrieval_server.corpus.exclusion import Exclusion, Work
-from retrieval_server.corpus.founding import found_collection
-from retrieval_server.corpus.known_terms import DEFAULT_MEMORY_BYTES, TermMemory
-from retrieval_server.corpus.open_collection import OpenCollection, collection_not_found, read_only
-from retrieval_server.corpus.opening import clear_storage_errors, open_collection
-from retrieval_server.corpus.rebuilding import Rebuild
-from retrieval_server.corpus.view import CollectionView
+from retrieval_server.corpus.files.collection_directories import NAME, CollectionDirectories
+from retrieval_server.corpus.files.directory_lock import DirectoryLock
+from retrieval_server.corpus.lexical.known_terms import DEFAULT_MEMORY_BYTES, TermMemory
+from retrieval_server.corpus.writing.rebuilding import Rebuild
 from retrieval_server.engine.encoder import Encoder
 from retrieval_server.errors import Conflict, FieldError, GroundwireError, InvalidRequest
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from groundwire.v1 import error_pb2
 from retrieval_server.corpus.catalog import Catalog
-from retrieval_server.corpus.collection import Collection
+from retrieval_server.corpus.collection.collection import Collection
+from retrieval_server.corpus.collection.view import CollectionView
 from retrieval_server.corpus.searching import Searching
-from retrieval_server.corpus.view import CollectionView
 from retrieval_server.engine.candidates import CandidateSearch
 from retrieval_server.engine.filters import allowed_chunks
 from retrieval_server.engine.labels import KnownPaths, LabelledQuestion, first_hit_rank

@@ -11,10 +11,10 @@ import structlog
 
 from groundwire.v1 import error_pb2
 from retrieval_server.corpus.catalog import Catalog
-from retrieval_server.corpus.layout import DATABASE
-from retrieval_server.corpus.snapshot_trials import SnapshotTrials
-from retrieval_server.corpus.snapshots import Snapshot, SnapshotDirectory, copy_snapshot, read_about
-from retrieval_server.corpus.view import CollectionView
+from retrieval_server.corpus.collection.view import CollectionView
+from retrieval_server.corpus.files.layout import DATABASE
+from retrieval_server.corpus.snapshots.snapshot_trials import SnapshotTrials
+from retrieval_server.corpus.snapshots.snapshots import Snapshot, SnapshotDirectory, copy_snapshot, read_about
 from retrieval_server.errors import GroundwireError
 
 _log = structlog.get_logger()

@@ -8,7 +8,7 @@ from threading import Lock
 
 from groundwire.cpu import usable_core_count
 from retrieval_server.corpus.catalog import Catalog
-from retrieval_server.corpus.open_collection import OpenCollection
+from retrieval_server.corpus.collection.open_collection import OpenCollection
 from retrieval_server.engine.candidates import Encode
 from retrieval_server.engine.encoder import Encoder
 from retrieval_server.engine.reranking import Reranker

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from groundwire.v1 import error_pb2
 from retrieval_server.corpus.catalog import Catalog
-from retrieval_server.corpus.collection import Collection
-from retrieval_server.corpus.layout import DATABASE
-from retrieval_server.corpus.restoring import restore_into
-from retrieval_server.corpus.snapshots import Snapshot, SnapshotDirectory, copy_database
-from retrieval_server.corpus.view import CollectionView
+from retrieval_server.corpus.collection.collection import Collection
+from retrieval_server.corpus.collection.view import CollectionView
+from retrieval_server.corpus.files.layout import DATABASE
+from retrieval_server.corpus.snapshots.restoring import restore_into
+from retrieval_server.corpus.snapshots.snapshots import Snapshot, SnapshotDirectory, copy_database
 from retrieval_server.errors import GroundwireError
 
 

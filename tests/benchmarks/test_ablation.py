@@ -7,7 +7,7 @@ import pytest
 from benchmarks.ablation import PARTS, Outcome, Part, header, intervals, measured, row
 from benchmarks.ablation_sets import LabelledQuery
 from client.cli.dataset_file import Source
-from retrieval_server.corpus.collection import Collection
+from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.engine import retriever
 from retrieval_server.model import RetrieveQuery
 from tests.retrieval_server.corpus.search_support import ENCODER, fill, opened_collection

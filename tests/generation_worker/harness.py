@@ -25,7 +25,7 @@ def make_job(job_id: str, question: str = "say 3", *, timeout_s: float = 60.0) -
 
 
 def make_queue(url: str, **overrides: Any) -> AnswerQueue:
-    settings = {"partition_count": 1, "max_depth": 20, "lease_s": 2.0, "max_deliveries": 3, "ttl_s": 60.0}
+    settings = {"partition_count": 1, "max_depth": 20, "lease_s": 30.0, "max_deliveries": 3, "ttl_s": 60.0}
     return AnswerQueue(url, **(settings | overrides))
 
 
@@ -40,7 +40,7 @@ def kind(event: job_pb2.JobEvent) -> str:
     return event.WhichOneof("event") or ""
 
 
-async def all_events(events: AsyncIterator[job_pb2.JobEvent], *, timeout_s: float = 20.0) -> list[job_pb2.JobEvent]:
+async def all_events(events: AsyncIterator[job_pb2.JobEvent], *, timeout_s: float = 60.0) -> list[job_pb2.JobEvent]:
     """Follow to the end; checks what holds of every stream: rising sequences and one terminal message, last."""
     async with asyncio.timeout(timeout_s):
         seen = [event async for event in events]
@@ -50,7 +50,7 @@ async def all_events(events: AsyncIterator[job_pb2.JobEvent], *, timeout_s: floa
     return seen
 
 
-async def end_of(queue: AnswerQueue, job_id: str, *, timeout_s: float = 20.0) -> job_pb2.JobEnded:
+async def end_of(queue: AnswerQueue, job_id: str, *, timeout_s: float = 60.0) -> job_pb2.JobEnded:
     return (await all_events(queue.follow(job_id), timeout_s=timeout_s))[-1].ended
 
 
@@ -67,7 +67,7 @@ async def eventually(condition: Callable[[], Awaitable[Any]], *, timeout_s: floa
     return value
 
 
-async def next_job(consumer: Consumer, *, timeout_s: float = 10.0) -> Any:
+async def next_job(consumer: Consumer, *, timeout_s: float = 60.0) -> Any:
     """The next job that the consumer gets."""
     return await eventually(consumer.next_job, timeout_s=timeout_s, what="a job for the consumer")
 
@@ -77,7 +77,7 @@ class ScriptedWorker:
 
     def __init__(self, url: str, directory: Path, worker_id: str, **settings: Any) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("GROUNDWIRE_")}
-        named = {"redis_url": url, "worker_id": worker_id, "lease_s": 1.0, "worker_slots": 1} | settings
+        named = {"redis_url": url, "worker_id": worker_id, "lease_s": 30.0, "worker_slots": 1} | settings
         self.worker_id = worker_id
         self.log_path = directory / f"{worker_id}.log"
         with self.log_path.open("wb") as log:
@@ -101,5 +101,5 @@ class ScriptedWorker:
     def terminate(self) -> None:
         self.process.send_signal(signal.SIGTERM)
 
-    def wait(self, timeout_s: float = 10.0) -> int:
+    def wait(self, timeout_s: float = 60.0) -> int:
         return self.process.wait(timeout_s)

@@ -35,7 +35,7 @@ async def make_consumer(own_valkey: Valkey) -> AsyncIterator[Callable[..., Consu
     """Makes consumers, as workers have them, with a lease in seconds."""
     opened: list[Redis] = []
 
-    def make(worker_id: str = "w1", *, lease_s: float = 2.0) -> Consumer:
+    def make(worker_id: str = "w1", *, lease_s: float = 30.0) -> Consumer:
         clients = connect(own_valkey.url), connect(own_valkey.url, block_s=BLOCK_S)
         opened.extend(clients)
         return Consumer(*clients, 1, worker_id=worker_id, lease_s=lease_s)

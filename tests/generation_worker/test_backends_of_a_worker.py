@@ -44,7 +44,7 @@ async def running(make_consumer, *replies: Reply, with_local: bool = True) -> As
         run = asyncio.create_task(runner.run(await next_job(make_consumer("w1")), asyncio.Event()))
         try:
             yield remote
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await run
         finally:
             run.cancel()
@@ -122,16 +122,16 @@ async def test_a_cancelled_job_closes_the_connection(queue, make_consumer):
         while kind(await anext(events)) != "delta":
             pass
         await queue.cancel("j")
-        assert await asyncio.to_thread(remote.left.wait, 5)
+        assert await asyncio.to_thread(remote.left.wait, 60)
         await events.aclose()
     assert (await end_of(queue, "j")).outcome == job_pb2.JOB_OUTCOME_CANCELLED
 
 
 async def test_so_does_one_whose_time_is_over(queue, make_consumer):
-    await put(queue, "j", timeout_s=0.7)
+    await put(queue, "j", timeout_s=2.0)
     async with running(make_consumer, says("It ", hangs=True)) as remote:
         assert (await end_of(queue, "j")).outcome == job_pb2.JOB_OUTCOME_EXPIRED
-        assert await asyncio.to_thread(remote.left.wait, 5)
+        assert await asyncio.to_thread(remote.left.wait, 60)
 
 
 async def test_the_settings_name_the_backends_and_the_local_model_stands_in(queue, make_consumer):

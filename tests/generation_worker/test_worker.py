@@ -14,12 +14,14 @@ from groundwire.v1 import answer_pb2, error_pb2
 from tests.generation_worker.harness import all_events, end_of, kind, make_job, next_job, put, text_of
 from tests.generation_worker.scripted_engine import ScriptedEngine
 
+LEASE_S = 2.0
+
 
 @pytest.fixture
 async def run_next(make_consumer) -> AsyncIterator:
     """Runs the next job of the queue; the second argument hands it back when set."""
     runner = JobRunner(OrderedBackends([GuardedBackend(EngineThread(ScriptedEngine()))]), "w1")
-    consumer = make_consumer("w1", lease_s=1.0)
+    consumer = make_consumer("w1", lease_s=LEASE_S)
     running: list[asyncio.Task[None]] = []
 
     async def run(hand_back: asyncio.Event | None = None) -> asyncio.Task[None]:
@@ -28,7 +30,7 @@ async def run_next(make_consumer) -> AsyncIterator:
         return running[-1]
 
     yield run
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await asyncio.gather(*running)
     await runner.close()
 
@@ -48,12 +50,12 @@ async def test_the_caller_sees_the_start_the_text_and_what_made_it(queue, run_ne
 
 async def test_fast_tokens_travel_together_and_the_first_goes_at_once(queue, run_next, monkeypatch):
     monkeypatch.setattr(job_runner, "DELTA_INTERVAL_S", 0.2)
-    await put(queue, "j", "say 100 slowly 0.005")
+    await put(queue, "j", "say 100 slowly 0.02")
     await run_next()
     deltas = [event.delta.text for event in await all_events(queue.follow("j")) if kind(event) == "delta"]
-    assert 2 <= len(deltas) <= 20
+    assert 2 <= len(deltas) <= 40
     assert deltas[0].startswith("w1 ")
-    assert len(deltas[0].split()) < 50
+    assert len(deltas[0].split()) < 80
 
 
 async def test_an_answer_without_text_is_finished_and_empty(queue, run_next):
@@ -96,13 +98,13 @@ async def test_a_cancelled_job_frees_its_worker_soon(queue, run_next, question):
     await put(queue, "j", question)
     run = await run_next()
     assert await queue.cancel("j")
-    async with asyncio.timeout(3):  # noticed at the next renewal or event
+    async with asyncio.timeout(20):  # noticed by a look, not by what it waits for
         await run
     assert (await end_of(queue, "j")).outcome == job_pb2.JOB_OUTCOME_CANCELLED
 
 
 async def test_a_job_that_passes_its_deadline_is_ended_by_its_worker_with_the_text_so_far(queue, run_next):
-    await put(queue, "j", "say 10000 slowly 0.02", timeout_s=0.6)
+    await put(queue, "j", "say 10000 slowly 0.02", timeout_s=2.0)
     await run_next()
     events = await all_events(queue.follow("j"))
     ended = events[-1].ended
@@ -112,9 +114,9 @@ async def test_a_job_that_passes_its_deadline_is_ended_by_its_worker_with_the_te
 
 
 async def test_the_lease_is_kept_through_a_prefill_that_is_longer(queue, run_next, make_consumer):
-    await put(queue, "j", "prefill 2.5 say 1")  # the lease is one second
+    await put(queue, "j", f"prefill {LEASE_S * 2} say 1")
     run = await run_next()
-    other = make_consumer("w2", lease_s=1.0)
+    other = make_consumer("w2", lease_s=LEASE_S)
     while not run.done():
         assert await other.next_job() is None
     assert (await end_of(queue, "j")).text == "w1 "
@@ -125,7 +127,7 @@ async def test_a_job_is_handed_back_when_asked(queue, run_next, make_consumer):
     hand_back = asyncio.Event()
     run = await run_next(hand_back)
     hand_back.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await run
     assert (await queue.stats()).waiting_count == 1
     assert (await next_job(make_consumer("w2"))).attempt == 2

@@ -1,4 +1,4 @@
-"""client tune against a real server and the real encoder."""
+"""client tune and client evaluate-retrieval against a real server and the real encoder."""
 
 import json
 from pathlib import Path
@@ -34,10 +34,18 @@ def items(count: int) -> list[dict[str, Any]]:
     return made
 
 
-def tuned(server: Server, tmp_path: Path, questions: list[dict[str, Any]], *options: str) -> ClientRun:
+def run_on(server: Server, tmp_path: Path, command: str, questions: list[dict[str, Any]], *options: str) -> ClientRun:
     dataset = tmp_path / "dataset.json"
     dataset.write_text(json.dumps({"rag_questions": questions}), encoding="utf-8")
-    return run_client(server.address, "tune", dataset, "--collection", COLLECTION, *options, cwd=tmp_path)
+    return run_client(server.address, command, dataset, "--collection", COLLECTION, *options, cwd=tmp_path)
+
+
+def tuned(server: Server, tmp_path: Path, questions: list[dict[str, Any]], *options: str) -> ClientRun:
+    return run_on(server, tmp_path, "tune", questions, *options)
+
+
+def evaluated(server: Server, tmp_path: Path, questions: list[dict[str, Any]], *options: str) -> ClientRun:
+    return run_on(server, tmp_path, "evaluate-retrieval", questions, *options)
 
 
 def test_a_report_names_the_gain_its_interval_and_the_verdict(greenhouse: Server, tmp_path: Path):
@@ -74,3 +82,63 @@ def test_nothing_is_shown_and_reset_before_anything_was_applied(greenhouse: Serv
     both = run_client(greenhouse.address, "tune", "--apply", "--collection", COLLECTION, cwd=tmp_path)
     assert both.exit_code == 2
     both.assert_refused("--apply needs a DATASET")
+
+
+def test_evaluating_a_collection_gives_what_its_results_evaluate_to(greenhouse: Server, tmp_path: Path):
+    """The server's recall is that of `search-dataset` and `evaluate`, and a question without sources takes no part."""
+    questions = [*items(12), {"question_id": "bare", "question": "Where is nothing?"}]
+    run = evaluated(greenhouse, tmp_path, questions, "-k", "3", "--json").assert_ok()
+    assert "1 question without sources" in run.stderr
+    found = run.json
+    ranks = [one["rank"] for one in found["first_hit_ranks"]]
+    assert [one["question_id"] for one in found["first_hit_ranks"]] == [str(number) for number in range(12)]
+    assert found["question_count"] == 12
+    assert found["mean_reciprocal_rank"] == pytest.approx(sum(1 / rank for rank in ranks if rank) / 12)
+
+    run_on(greenhouse, tmp_path, "search-dataset", questions, "-k", "3", "--save-directory", "out").assert_ok()
+    results = tmp_path / "out" / "dataset.json"
+    offline = run_client(greenhouse.address, "evaluate", results, tmp_path / "dataset.json", "--json", cwd=tmp_path)
+    expected = offline.assert_ok().json["recall"]
+    assert list(found["recall"]) == list(expected) == ["recall@1", "recall@3"]
+    for name, recall in found["recall"].items():
+        assert recall["found_count"] == expected[name]["found_count"], name
+        assert [recall[key] for key in ("recall", "low", "high")] == pytest.approx(
+            [expected[name][key] for key in ("recall", "low", "high")]
+        )
+
+    shown = evaluated(greenhouse, tmp_path, questions, "-k", "3").assert_ok().stdout.splitlines()
+    assert [line.split()[0] for line in shown[1:]] == ["recall@1", "recall@3", "MRR@3"]
+    assert "found of 12" in shown[0]
+
+
+def test_evaluating_takes_the_options_of_a_search(greenhouse: Server, tmp_path: Path):
+    everything = evaluated(greenhouse, tmp_path, items(12), "--json").assert_ok().json
+    filtered = evaluated(greenhouse, tmp_path, items(12), "--include", "no/such/**", "--json").assert_ok().json
+    assert everything["mean_reciprocal_rank"] > 0 == filtered["mean_reciprocal_rank"]
+    refused = evaluated(greenhouse, tmp_path, items(2), "--lexical-weight", "-1")
+    refused.assert_refused("lexical_weight")
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({"file_path": "no.md"}, "item 2 (question_id '1'): sources[0].path: the collection has no document 'no.md'"),
+        ({"first_character_index": 7, "last_character_index": 7}, "item 2 (question_id '1'): sources[0].end_char"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_one_line_that_names_the_item(
+    greenhouse: Server, tmp_path: Path, source: dict[str, Any], message: str
+):
+    first, second = items(2)
+    second["sources"] = [{**second["sources"][0], **source}]
+    evaluated(greenhouse, tmp_path, [first, second]).assert_refused(message)
+
+
+def test_evaluating_a_collection_that_is_not_there_is_one_line(greenhouse: Server, tmp_path: Path):
+    dataset = tmp_path / "dataset.json"
+    dataset.write_text(json.dumps({"rag_questions": items(1)}), encoding="utf-8")
+    missing = ("evaluate-retrieval", dataset, "--collection", "not-there")
+    run_client(greenhouse.address, *missing, cwd=tmp_path).assert_refused("not-there")
+    run_client(greenhouse.address, "evaluate-retrieval", "no.json", cwd=tmp_path).assert_refused(
+        "no.json: does not exist"
+    )

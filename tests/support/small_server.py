@@ -8,7 +8,11 @@ import signal
 import sys
 
 from retrieval_server.__main__ import main
-from retrieval_server.corpus import chunk_columns, commit_steps, dense_segments, dense_upkeep, open_collection, sync
+from retrieval_server.corpus.collection import open_collection
+from retrieval_server.corpus.database import chunk_columns
+from retrieval_server.corpus.files import commit_steps
+from retrieval_server.corpus.vectors import dense_segments, dense_upkeep
+from retrieval_server.corpus.writing import sync
 
 if __name__ == "__main__":
     chunk_columns._WORTHWHILE_CHUNKS = 3

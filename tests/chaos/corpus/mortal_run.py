@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import client as groundwire
-from retrieval_server.corpus.commit_steps import CommitStep
+from retrieval_server.corpus.files.commit_steps import CommitStep
 from tests.chaos.corpus.checks import check_agreement, shown, stored_state
 from tests.chaos.corpus.model import COLLECTION, Expected, Operation, Operations
 from tests.chaos.corpus.mortal_server import MortalServer

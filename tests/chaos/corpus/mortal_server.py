@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from retrieval_server.corpus.commit_steps import CommitStep
+from retrieval_server.corpus.files.commit_steps import CommitStep
 from tests.support.processes import Server, SmallServer
 
 NO_REDIS = "redis://127.0.0.1:1/0"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_server.corpus.commit_steps import CommitStep
+from retrieval_server.corpus.files.commit_steps import CommitStep
 from tests.chaos.corpus.checks import check_agreement
 from tests.chaos.corpus.mortal_run import Run
 from tests.chaos.corpus.mortal_server import MortalServer

@@ -269,7 +269,19 @@ def test_no_arguments_show_the_help(command_line):
 
 @pytest.mark.parametrize(
     "command",
-    ["index", "search", "search-dataset", "answer", "answer-dataset", "evaluate", "status", "show", "attach", "cancel"],
+    [
+        "index",
+        "search",
+        "search-dataset",
+        "answer",
+        "answer-dataset",
+        "evaluate",
+        "evaluate-retrieval",
+        "status",
+        "show",
+        "attach",
+        "cancel",
+    ],
 )
 def test_every_command_has_help(command_line, command):
     assert command_line(command, "--help").exit_code == 0

@@ -13,7 +13,7 @@ KEY = "sk-very-secret-0123456789"
 
 @asynccontextmanager
 async def opened(url: str, **changes) -> AsyncIterator[OpenAiBackend]:
-    remote = {"model": "big", "api_key": KEY, "context_tokens": 4096, "silence_timeout_s": 5.0, "extra": {}}
+    remote = {"model": "big", "api_key": KEY, "context_tokens": 4096, "silence_timeout_s": 30.0, "extra": {}}
     backend = OpenAiBackend(RemoteModel(url=url, **(remote | changes)), slot_count=4)
     try:
         yield backend

@@ -31,11 +31,11 @@ class Listener:
         return "".join(step.text for step in self.steps if isinstance(step, TextPiece))
 
     async def spoke(self) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await self._spoke.wait()
 
     async def last(self):
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             await self._ended.wait()
         return self.steps[-1]
 

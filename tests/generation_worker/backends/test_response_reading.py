@@ -25,7 +25,7 @@ async def test_thoughts_and_what_follows_a_stop_are_not_shown():
     )
     with FakeOpenAi(reply) as remote:
         listener = await generate(remote.url, make_job(stops=["\n\n"]))
-        assert await asyncio.to_thread(remote.left.wait, 10)
+        assert await asyncio.to_thread(remote.left.wait, 60)
     assert listener.text == "It is 42."
     assert isinstance(listener.steps[-1], GenerationDone)
 

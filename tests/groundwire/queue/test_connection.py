@@ -38,11 +38,11 @@ async def test_a_server_that_never_answers_is_given_up_in_time():
 async def test_a_command_can_be_cancelled_at_any_moment(redis):
     for steps in range(40):
         await redis.connection_pool.disconnect()
-        command = asyncio.create_task(redis.blpop(["never"], timeout=3))
+        command = asyncio.create_task(redis.blpop(["never"], timeout=5))
         for _ in range(steps % 20):
             await asyncio.sleep(0)
         command.cancel()
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(60):
             await asyncio.gather(command, return_exceptions=True)
         assert command.cancelled()
     assert await redis.ping()

@@ -9,6 +9,7 @@ from tests.generation_worker.harness import end_of, eventually, make_queue, next
 
 FINISHED = Ending(job_pb2.JOB_OUTCOME_FINISHED)
 LEASE_S = 0.25
+LONG_LEASE_S = 1.5  # a worker that is to hold several jobs before the first lease ends
 KEYS = PartitionKeys(0)
 
 
@@ -19,7 +20,7 @@ async def crashes_of(redis, job_id: str) -> int:
 async def test_jobs_of_a_crashed_batch_are_not_blamed_and_run_alone_from_then_on(queue, make_consumer, redis):
     for job_id in ("a", "b", "c"):
         await put(queue, job_id)
-    crashing = make_consumer("crashing", lease_s=LEASE_S)
+    crashing = make_consumer("crashing", lease_s=LONG_LEASE_S)
     for _ in range(3):
         assert not (await next_job(crashing)).alone
     rescuer = make_consumer("rescuer", lease_s=LEASE_S)
@@ -51,7 +52,7 @@ async def test_a_poison_job_is_given_up_after_the_cap_and_its_neighbours_are_don
         await put(queue, job_id)
     done, crash_count, number = set(), 0, 0
     # The first worker takes all three beside each other and dies of one of them.
-    batch = make_consumer("batch", lease_s=LEASE_S)
+    batch = make_consumer("batch", lease_s=LONG_LEASE_S)
     for _ in range(3):
         await next_job(batch)
     while len(done) < 2 or crash_count < 3:
@@ -70,7 +71,7 @@ async def test_a_poison_job_is_given_up_after_the_cap_and_its_neighbours_are_don
         await reaper.reap()
         return (await queue.stats()).dead_letter_count == 1
 
-    await eventually(is_given_up, timeout_s=10, what="the poison job among the dead letters")
+    await eventually(is_given_up, timeout_s=60, what="the poison job among the dead letters")
     assert (await end_of(queue, "poison")).outcome == job_pb2.JOB_OUTCOME_DEAD_LETTER
     for job_id in done:
         assert (await end_of(queue, job_id)).outcome == job_pb2.JOB_OUTCOME_FINISHED
@@ -83,7 +84,7 @@ async def test_the_reaper_does_not_give_up_a_job_that_crashed_among_others(
     strict = make_queue(own_valkey.url, max_deliveries=1)
     await put(strict, "a")
     await put(strict, "b")
-    crashing = make_consumer("crashing", lease_s=LEASE_S)
+    crashing = make_consumer("crashing", lease_s=LONG_LEASE_S)
     await next_job(crashing)
     await next_job(crashing)
     reaper = JobReaper(strict._redis, [KEYS])

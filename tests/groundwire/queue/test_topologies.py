@@ -29,7 +29,7 @@ async def live_through(url: str, *, partition_count: int = 1, job_count: int = 3
     """Enqueue, claim, write, renew, hand back, finish, cancel, reap and count: every script and command there is."""
     queue = make_queue(url, partition_count=partition_count)
     clients = connect(url), connect(url, block_s=BLOCK_S)
-    consumer = Consumer(*clients, partition_count, worker_id="w1", lease_s=2.0)
+    consumer = Consumer(*clients, partition_count, worker_id="w1", lease_s=30.0)
     try:
         await report_alive(clients[0], "w1", job_pb2.WorkerRecord(model="m", slot_count=4))
         assert [worker.slot_count for worker in await queue.workers()] == [4]
@@ -109,7 +109,7 @@ class Nodes:
             arguments += ["--bind", "127.0.0.1", "--port", str(port), "--dir", os.fspath(home), "--save", ""]
         with (home / "log").open("wb") as log:
             self._processes[port] = subprocess.Popen([*arguments, *options], stdout=log, stderr=log, cwd=home)
-        wait_until(lambda: self.ask(port, "PING"), timeout_s=15, what=f"the node at {port}")
+        wait_until(lambda: self.ask(port, "PING"), timeout_s=60, what=f"the node at {port}")
         return port
 
     def ask(self, port: int, *command: str) -> object:
@@ -141,7 +141,7 @@ async def test_through_a_sentinel_and_its_failover(nodes: Nodes):
     replica = nodes.start("--replicaof", f"127.0.0.1 {master}")
     wait_until(
         lambda: shows(nodes.ask(replica, "INFO", "replication"), "master_link_status", "up"),
-        timeout_s=15,
+        timeout_s=60,
         what="the replica in step",
     )
     sentinel = nodes.start(
@@ -158,7 +158,7 @@ sentinel failover-timeout main 3000
 
     queue = make_queue(url)
     await put(queue, "before")
-    wait_until(lambda: replica_count(nodes, sentinel) == 1, timeout_s=20, what="the Sentinel knows the replica")
+    wait_until(lambda: replica_count(nodes, sentinel) == 1, timeout_s=60, what="the Sentinel knows the replica")
     await asyncio.to_thread(nodes.kill, master)
 
     async def is_back() -> bool:
@@ -167,7 +167,7 @@ sentinel failover-timeout main 3000
         except Unavailable:
             return False
 
-    await eventually(is_back, timeout_s=30, what="the job on the promoted replica")
+    await eventually(is_back, timeout_s=60, what="the job on the promoted replica")
     await put(queue, "after")
     assert (await queue.stats()).waiting_count == 2
     await queue.close()
@@ -195,7 +195,7 @@ async def test_over_a_cluster_with_partitions_on_different_nodes(nodes: Nodes):
                 shows(nodes.ask(port, "CLUSTER", "INFO"), f"cluster_{name}", value)
                 for name, value in (("known_nodes", "2"), ("state", "ok"))
             ),
-            timeout_s=30,
+            timeout_s=60,
             what="the cluster is formed",
         )
     url = f"redis+cluster://127.0.0.1:{free_port()},127.0.0.1:{ports[0]}"

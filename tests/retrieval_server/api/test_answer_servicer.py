@@ -232,7 +232,7 @@ async def test_the_job_gets_the_time_asked_for_else_that_of_the_call(stub: Stub,
         request = pb.AnswerRequest(retrieve=ASKED, options=options(timeout=timeout))
         await asyncio.gather(stub.Answer(request, timeout=call_timeout_s), queue.answer(*GOOD))
         job = list(queue.jobs.values())[-1]
-        assert job.deadline.ToNanoseconds() / 1e9 - began_s == pytest.approx(expected_s, abs=2)
+        assert job.deadline.ToNanoseconds() / 1e9 - began_s == pytest.approx(expected_s, abs=10)
 
 
 async def batch(*items: pb.BatchAnswerRequest) -> AsyncIterator[pb.BatchAnswerRequest]:

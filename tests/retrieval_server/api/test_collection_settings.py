@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from groundwire.v1 import collection_pb2
 from groundwire.v1 import corpus_service_pb2 as pb
-from retrieval_server.corpus.collection import Collection
-from retrieval_server.corpus.collection_settings import CollectionSettings
-from retrieval_server.corpus.founding import found_collection
+from retrieval_server.corpus.collection.collection import Collection
+from retrieval_server.corpus.collection.collection_settings import CollectionSettings
+from retrieval_server.corpus.collection.founding import found_collection
 from retrieval_server.engine.dense import Similarity
 from tests.retrieval_server.api.support import details, running_server
 from tests.retrieval_server.corpus.support import DIMENSION, WordHashEncoder, change, embed_all, parsed
@@ -81,7 +81,7 @@ def test_dot_lets_the_longer_vector_win_and_settings_outlive_a_restart(tmp_path:
 
 
 def test_prose_is_cut_by_sentences_and_code_as_ever():
-    from retrieval_server.corpus.documents import ParsedDocument, parse_document
+    from retrieval_server.corpus.documents.documents import ParsedDocument, parse_document
 
     limits = CollectionSettings(sentences_per_chunk=1).limits(max_file_bytes=1 << 20, max_line_chars=10_000)
     text = b"Berths open at six. The master signals. Nobody else may."

@@ -11,10 +11,10 @@ import pytest
 
 from groundwire.v1 import corpus_service_pb2 as pb
 from groundwire.v1 import document_pb2
-from retrieval_server.corpus import document_writing
+from retrieval_server.corpus.writing import document_writing
 from tests.retrieval_server.api.support import Services, details, running_server
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 ROUNDS = 6
 WRITERS = 4
 

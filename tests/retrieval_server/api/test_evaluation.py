@@ -43,7 +43,7 @@ NAMES = [Question(question="a_b_c", sources=QUESTIONS[0].sources)]
 
 async def filled(services: Services) -> None:
     await sync(services, FILES)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await stats(services)).dense_coverage < 1:
             await asyncio.sleep(0.02)
 

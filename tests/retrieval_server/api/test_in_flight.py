@@ -121,7 +121,7 @@ async def test_an_earlier_item_that_finishes_while_a_result_is_being_taken_is_no
         return number
 
     taken = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         async for result in worked_on(items(), work, 8):
             taken.append(result)
             release.set()

@@ -9,7 +9,7 @@ import pytest
 
 from groundwire.v1 import corpus_service_pb2 as pb
 from groundwire.v1 import document_pb2, filter_pb2, metadata_pb2
-from retrieval_server.corpus import disk_usage
+from retrieval_server.corpus.files import disk_usage
 from tests.retrieval_server.api.support import Services, refused_field, running_server
 from tests.retrieval_server.api.sync_support import sync
 

@@ -12,7 +12,7 @@ import pytest
 from groundwire.v1 import corpus_service_pb2 as pb
 from groundwire.v1 import document_pb2, retrieval_service_pb2
 from retrieval_server.corpus.catalog import Catalog
-from retrieval_server.corpus.collection_settings import CollectionSettings
+from retrieval_server.corpus.collection.collection_settings import CollectionSettings
 from retrieval_server.corpus.following import Following
 from retrieval_server.errors import FailedPrecondition
 from tests.retrieval_server.api.support import Services, details, running_server

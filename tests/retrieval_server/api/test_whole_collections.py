@@ -11,7 +11,8 @@ import pytest
 
 from groundwire.v1 import corpus_service_pb2 as pb
 from groundwire.v1 import document_pb2
-from retrieval_server.corpus import rebuilding, snapshotting
+from retrieval_server.corpus import snapshotting
+from retrieval_server.corpus.writing import rebuilding
 from tests.retrieval_server.api.support import Services, details, running_server
 
 TIMEOUT_S = 20.0
@@ -168,7 +169,7 @@ async def test_a_full_rebuild_does_not_take_a_smaller_one_that_runs_for_itself(
 ):
     async with running_server(tmp_path) as services:
         await put(services, "a.md")
-        monkeypatch.setattr("retrieval_server.corpus.reader.CHUNKER_VERSION", 1_000_000)
+        monkeypatch.setattr("retrieval_server.corpus.database.reader.CHUNKER_VERSION", 1_000_000)
         smaller = asyncio.create_task(rebuild(services))
         await slow_rebuild.reached()
         assert await refused(rebuild(services, full=True)) == BUSY

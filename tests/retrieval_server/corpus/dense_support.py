@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_server.corpus.dense_manifest import VectorsOf
-from retrieval_server.corpus.dense_segments import DenseSegments
-from retrieval_server.corpus.segment_files import Windows
+from retrieval_server.corpus.vectors.dense_manifest import VectorsOf
+from retrieval_server.corpus.vectors.dense_segments import DenseSegments
+from retrieval_server.corpus.vectors.segment_files import Windows
 from retrieval_server.engine.dense import DenseView, Similarity, VectorSegment
 from tests.retrieval_server.engine.dense.support import clustered
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from retrieval_server.corpus.catalog import Catalog
-from retrieval_server.corpus.collection_settings import CollectionSettings
-from retrieval_server.corpus.founding import found_collection
-from retrieval_server.corpus.view import CollectionView
+from retrieval_server.corpus.collection.collection_settings import CollectionSettings
+from retrieval_server.corpus.collection.founding import found_collection
+from retrieval_server.corpus.collection.view import CollectionView
 
 NAME = "one"
 OLD, NEW = CollectionSettings(max_chunk_chars=321, sentences_per_chunk=4), CollectionSettings(max_chunk_chars=654)

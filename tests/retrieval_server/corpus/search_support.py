@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from retrieval_server.corpus.collection import Collection
-from retrieval_server.corpus.embedding import embed_chunks
+from retrieval_server.corpus.collection.collection import Collection
+from retrieval_server.corpus.vectors.embedding import embed_chunks
 from retrieval_server.engine.retriever import retrieve
 from retrieval_server.model import FusionOverrides, RetrieveQuery, RetrieveResult
 from tests.retrieval_server.corpus.support import DIMENSION, WordHashEncoder, change, parsed

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_server.corpus.changes import SourceChange
-from retrieval_server.corpus.collection import Collection
-from retrieval_server.corpus.documents import ParsedDocument, ParseLimits, parse_document
-from retrieval_server.corpus.embedding import embed_chunks
+from retrieval_server.corpus.collection.collection import Collection
+from retrieval_server.corpus.documents.changes import SourceChange
+from retrieval_server.corpus.documents.documents import ParsedDocument, ParseLimits, parse_document
+from retrieval_server.corpus.vectors.embedding import embed_chunks
 
 DIMENSION = 16
 SOURCE = "/srv/project"

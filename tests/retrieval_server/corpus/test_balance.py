@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from retrieval_server.corpus.collection import Collection
+from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.model import ContentKind, FusionOverrides, PassageFilter, RetrieveResult
 from tests.retrieval_server.corpus.search_support import LEXICAL_ONLY, fill, opened_collection, paths, search
 

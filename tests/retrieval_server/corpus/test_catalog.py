@@ -9,9 +9,9 @@ import pytest
 
 from groundwire.v1 import error_pb2
 from retrieval_server.corpus.catalog import Catalog
-from retrieval_server.corpus.collection import Collection
-from retrieval_server.corpus.open_collection import EMBEDDED_AT_ONCE_WINDOWS, OpenCollection
-from retrieval_server.corpus.sync import SourceSync, SyncPlan
+from retrieval_server.corpus.collection.collection import Collection
+from retrieval_server.corpus.collection.open_collection import EMBEDDED_AT_ONCE_WINDOWS, OpenCollection
+from retrieval_server.corpus.writing.sync import SourceSync, SyncPlan
 from retrieval_server.errors import Conflict, GroundwireError, InvalidRequest, NotFound
 from tests.retrieval_server.corpus.support import WordHashEncoder, change, parsed
 
@@ -100,7 +100,7 @@ async def test_deleted_chunks_are_compacted_away_in_the_background(tmp_path: Pat
 
 
 async def test_a_failed_upkeep_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("retrieval_server.corpus.open_collection._RETRY_DELAY_S", 0.01)
+    monkeypatch.setattr("retrieval_server.corpus.collection.open_collection._RETRY_DELAY_S", 0.01)
     encoder = WordHashEncoder()
     failures = iter([RuntimeError("once")])
     encode = encoder.encode_windows
@@ -162,7 +162,7 @@ async def test_what_an_older_version_left_and_cannot_be_removed_keeps_nothing_fr
         raise OSError("read-only file system")
 
     with monkeypatch.context() as failing:
-        failing.setattr("retrieval_server.corpus.collection_directories.CollectionDirectories.remove", fail)
+        failing.setattr("retrieval_server.corpus.files.collection_directories.CollectionDirectories.remove", fail)
         catalog = await opened_catalog(tmp_path)
         assert catalog.get("one").collection.directory.name == "one@1"
         await catalog.close()
@@ -171,7 +171,7 @@ async def test_what_an_older_version_left_and_cannot_be_removed_keeps_nothing_fr
     await catalog.close()
 
 
-@pytest.mark.parametrize("fails", ["opening.Collection", "founding.CorpusStore"])
+@pytest.mark.parametrize("fails", ["collection.opening.Collection", "collection.founding.CorpusStore"])
 async def test_a_collection_that_could_not_be_made_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
 ):

@@ -13,7 +13,7 @@ import structlog
 
 from retrieval_server.corpus import following as following_module
 from retrieval_server.corpus.catalog import Catalog
-from retrieval_server.corpus.collection import Collection
+from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.following import Following
 from retrieval_server.corpus.snapshotting import Snapshotting
 from retrieval_server.errors import FailedPrecondition

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retrieval_server.corpus.collection import Collection
+from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.engine.candidates import CandidateSearch
 from retrieval_server.engine.labels import GoldSpan, LabelledQuestion, first_hit_rank
 from retrieval_server.engine.profiles import NOT_TUNED, ranking_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_server.corpus.collection import Collection
+from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.model import FusionOverrides, Profile, SkippedReason
 from tests.retrieval_server.corpus.search_support import LEXICAL_ONLY, fill, opened_collection, search
 

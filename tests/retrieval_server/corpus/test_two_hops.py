@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_server.corpus.collection import Collection
+from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.model import PassageFilter
 from tests.retrieval_server.corpus.search_support import LEXICAL_ONLY, fill, opened_collection, paths, search
 

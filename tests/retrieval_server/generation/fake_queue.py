@@ -141,12 +141,12 @@ class FakeQueue:
 
     async def wait_for_cancel(self) -> None:
         """Wait until some job was cancelled."""
-        async with asyncio.timeout(20), self._changed:
+        async with asyncio.timeout(60), self._changed:
             await self._changed.wait_for(lambda: self.cancelled)
 
     async def wait_until_followed_to(self, sequence: int) -> None:
         """Wait until some follower has taken an event of this number or above."""
-        async with asyncio.timeout(20), self._changed:
+        async with asyncio.timeout(60), self._changed:
             await self._changed.wait_for(lambda: self._followed_sequence >= sequence)
 
     async def flush(self) -> None:

@@ -158,6 +158,6 @@ async def test_a_redis_that_hangs_delays_nobody_who_waits_for_the_answer(caching
         took_s = time.monotonic() - started_s
     finally:
         os.kill(own_valkey.pid, signal.SIGCONT)
-    assert took_s < 2
+    assert took_s < 4  # any other command waits for five
     # The connection that was left in the middle of a command serves nobody else.
     assert [await put(caching, a_job("first")) for _ in range(3)] == [EnqueueOutcome.EXISTS] * 3

@@ -158,7 +158,7 @@ async def test_workers_count_as_live_while_they_say_so(queue, redis):
     [worker] = await queue.workers()
     assert (worker.worker_id, worker.model, worker.context_tokens, worker.started_unix_s) == ("w1", "m", 4096, 1000.0)
     assert await queue.has_live_worker()
-    await redis.zincrby("gw:{workers}:seen", -3000, "w1")  # three seconds ago: more than the lease
+    await redis.zincrby("gw:{workers}:seen", -31_000, "w1")  # 31 seconds ago: more than the lease
     assert not await queue.has_live_worker()
     await report_gone(redis, "w1")
     assert await redis.hgetall("gw:{workers}:records") == {}

@@ -138,4 +138,4 @@ async def test_a_job_that_a_cancelled_caller_was_creating_is_ended(answering: An
         await answering.close()
         return (await queue.stats()).waiting_count == 0
 
-    await eventually(nothing_waits, timeout_s=10, what="an empty queue")
+    await eventually(nothing_waits, timeout_s=60, what="an empty queue")

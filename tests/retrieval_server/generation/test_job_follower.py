@@ -53,7 +53,7 @@ async def test_flushall_ends_the_wait(queue, redis):
     events = queue.follow("j")
     assert kind(await anext(events)) == "retrieved"
     await redis.flushall()
-    [event] = await all_events(events, timeout_s=5)
+    [event] = await all_events(events)
     assert event.ended.reason == error_pb2.ERROR_REASON_JOB_LOST
     assert event.sequence == 2
 
@@ -65,7 +65,7 @@ async def test_events_of_a_later_job_with_the_same_id_are_not_taken_for_this_one
     await redis.flushall()
     await put(queue, "j")
     await finish(make_consumer(), "not", "yours")
-    [event] = await all_events(events, timeout_s=5)
+    [event] = await all_events(events)
     assert event.ended.reason == error_pb2.ERROR_REASON_JOB_LOST
 
 
@@ -73,7 +73,7 @@ async def test_a_job_that_no_worker_takes_expires_for_its_caller_without_a_reape
     monkeypatch.setattr(job_follower, "DEADLINE_GRACE_S", 0.1)
     monkeypatch.setattr(job_follower, "FOLLOW_BLOCK_S", 0.1)
     await put(queue, "j", timeout_s=0.2)
-    seen = await all_events(queue.follow("j"), timeout_s=5)
+    seen = await all_events(queue.follow("j"))
     assert seen[-1].ended.outcome == job_pb2.JOB_OUTCOME_EXPIRED
     assert seen[-1].ended.reason == error_pb2.ERROR_REASON_DEADLINE_EXCEEDED
     assert seen[-1].SerializeToString() == (await all_events(queue.follow("j")))[-1].SerializeToString()
@@ -82,7 +82,7 @@ async def test_a_job_that_no_worker_takes_expires_for_its_caller_without_a_reape
 async def test_a_killed_valkey_that_comes_back_costs_the_caller_nothing(own_valkey, queue, make_consumer):
     await put(queue, "j")
     following = asyncio.create_task(all_events(queue.follow("j")))
-    consumer = make_consumer(lease_s=20.0)
+    consumer = make_consumer()
     job = await next_job(consumer)
     await job.delta("before ")
     await asyncio.to_thread(own_valkey.kill)
@@ -100,7 +100,7 @@ async def test_a_killed_valkey_that_comes_back_costs_the_caller_nothing(own_valk
 async def test_an_unreachable_queue_ends_the_wait_at_last(monkeypatch):
     monkeypatch.setattr(job_follower, "UNKNOWN_DEADLINE_PATIENCE_S", 0.2)
     queue = make_queue(f"redis://127.0.0.1:{free_port()}/0")
-    ended = await end_of(queue, "j", timeout_s=5)
+    ended = await end_of(queue, "j")
     assert ended.reason == error_pb2.ERROR_REASON_QUEUE_UNAVAILABLE
     await queue.close()
 
@@ -140,7 +140,7 @@ async def test_a_finished_job_that_is_asked_for_is_kept_longer(own_valkey, redis
     keys = ("gw:{0}:job:j", "gw:{0}:events:j")
     for key in keys:
         assert 0 < await redis.pttl(key) <= 10_000
-        await redis.pexpire(key, 1000)
+        await redis.pexpire(key, 4000)
     await end_of(queue, "j")
     for key in keys:
         assert await redis.pttl(key) > 5000
@@ -156,4 +156,4 @@ async def test_leaving_closes_nothing_for_the_job(queue):
     async def is_waiting() -> bool:
         return (await queue.stats()).waiting_count == 1
 
-    await eventually(is_waiting, timeout_s=1, what="the job still waits")
+    await eventually(is_waiting, timeout_s=60, what="the job still waits")

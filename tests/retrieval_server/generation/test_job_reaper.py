@@ -30,12 +30,12 @@ async def reap_until(reaper: JobReaper, ended, what: str) -> None:
         await reaper.reap()
         return await ended()
 
-    await eventually(reaped, timeout_s=10, what=what)
+    await eventually(reaped, timeout_s=60, what=what)
 
 
 async def test_waiting_and_running_jobs_expire_without_workers(queue, make_consumer, reaper):
-    await put(queue, "running", timeout_s=0.4)
-    await next_job(make_consumer(lease_s=60))
+    await put(queue, "running", timeout_s=1.5)
+    await next_job(make_consumer())
     await put(queue, "waiting", timeout_s=0.4)
     await put(queue, "patient")
 
@@ -92,7 +92,7 @@ async def test_the_reaper_outlives_redis(own_valkey, queue):
     async def is_reaped() -> bool:
         return (await queue.stats()).waiting_count == 0
 
-    await eventually(is_reaped, timeout_s=10, what="the job is reaped")
+    await eventually(is_reaped, timeout_s=60, what="the job is reaped")
     reaping.cancel()
     with suppress(asyncio.CancelledError):
         await reaping

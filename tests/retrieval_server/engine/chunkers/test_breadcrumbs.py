@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrieval_server.corpus.documents import MAX_TITLE_BYTES, ParsedDocument, ParseLimits, parse_document
+from retrieval_server.corpus.documents.documents import MAX_TITLE_BYTES, ParsedDocument, ParseLimits, parse_document
 from retrieval_server.engine.analyser import analyse_terms
 from retrieval_server.engine.chunkers.breadcrumbs import CUT_MARK, MAX_BREADCRUMB_CHARS, MAX_BREADCRUMB_COUNT, bounded
 from retrieval_server.engine.windows import MAX_WINDOW_PIECES, window_texts

@@ -120,7 +120,7 @@ def test_a_graph_over_other_rows_is_refused(graph_path: Path):
         open_graph(graph_path, COUNT + 1, DIMENSION)
 
 
-@pytest.mark.parametrize("first", ["retrieval_server.engine.dense", "retrieval_server.corpus.collection"])
+@pytest.mark.parametrize("first", ["retrieval_server.engine.dense", "retrieval_server.corpus.collection.collection"])
 def test_whatever_is_imported_first_onnxruntime_can_be_imported_after_it(first: str):
     """Two libraries in one process share parts of the C++ library; in the wrong order the process ends."""
     done = subprocess.run([sys.executable, "-c", f"import {first}, onnxruntime"], env=dict(os.environ), check=False)

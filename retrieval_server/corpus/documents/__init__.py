@@ -1,0 +1,1 @@
+"""Bytes to documents with their chunks: decoding, extraction, records, metadata."""

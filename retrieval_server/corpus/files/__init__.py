@@ -1,0 +1,1 @@
+"""Files and directories of a collection: what lies where, written whole or not at all, held by one server."""

@@ -1,0 +1,1 @@
+"""Copies of a collection as of one moment: made, tried, restored."""

@@ -1,0 +1,65 @@
+"""Processes that hostile items kill, and nothing else with them."""
+
+import asyncio
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+
+import pytest
+
+from retrieval_server.corpus.documents.guarded_processes import Bounds, GuardedProcesses
+from tests.retrieval_server.corpus.hostile_work import do, give_up
+
+BOUNDS = Bounds(cpu_s=0.3, process_bytes=1024**3)
+
+
+@pytest.fixture
+def processes() -> Iterator[GuardedProcesses[str, str]]:
+    started = GuardedProcesses(do, give_up, BOUNDS)
+    yield started
+    started.close()
+
+
+async def test_a_crash_costs_its_item_alone_whatever_else_runs(processes: GuardedProcesses[str, str]):
+    batches = [["a", "b"], ["c", "crash", "d"], ["e"], ["crash"], ["f", "g"]]
+    results = await asyncio.gather(*(processes.run(batch) for batch in batches))
+    assert results == [["A", "B"], ["C", "crash was given up", "D"], ["E"], ["crash was given up"], ["F", "G"]]
+    assert await processes.run(["h"]) == ["H"]
+
+
+async def test_an_item_that_takes_too_long_is_given_up(processes: GuardedProcesses[str, str]):
+    assert await processes.run(["spin", "a"]) == ["spin was given up", "A"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux alone")
+async def test_an_item_that_takes_too_much_memory_is_given_up(processes: GuardedProcesses[str, str]):
+    assert await processes.run(["grow", "a"]) == ["grow was given up", "A"]
+
+
+async def test_closing_ends_what_is_being_worked_on_at_once():
+    processes = GuardedProcesses(do, give_up, Bounds(cpu_s=600, process_bytes=1024**3))
+    assert await processes.run(["a"]) == ["A"]
+    before = multiprocessing.active_children()
+    working = asyncio.create_task(processes.run(["spin"]))
+    await asyncio.sleep(0)
+    began_s = time.monotonic()
+    processes.close()
+    with pytest.raises(BrokenProcessPool):
+        await asyncio.wait_for(working, 30)
+    for process in before:
+        process.join(30)
+        assert not process.is_alive()
+    assert time.monotonic() - began_s < 30
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux alone")
+async def test_no_item_is_blamed_when_no_process_can_work():
+    no_such_limit = 2**70
+    processes = GuardedProcesses(do, give_up, Bounds(cpu_s=0.3, process_bytes=no_such_limit))
+    try:
+        with pytest.raises(BrokenProcessPool):
+            await processes.run(["a"])
+    finally:
+        processes.close()
