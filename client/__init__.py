@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         AnswerRetrieved,
         AnswerState,
         Citation,
+        CondensingMethod,
         ConversationTurn,
         DisconnectPolicy,
         DroppedPassage,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         PackingOrder,
         PassageDropReason,
         PassageWeight,
+        QuestionCondensing,
         SentenceSupport,
     )
     from client._channel import Timeouts
@@ -131,6 +133,7 @@ __all__ = [
     "ClientError",
     "Collection",
     "CollectionState",
+    "CondensingMethod",
     "Conflict",
     "ContentKind",
     "ConversationTurn",
@@ -166,6 +169,7 @@ __all__ = [
     "PassageFilter",
     "PassageWeight",
     "Prior",
+    "QuestionCondensing",
     "QueueStats",
     "RankingMeasures",
     "RebuildProgress",

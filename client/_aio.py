@@ -76,10 +76,12 @@ class AsyncClient(CorpusCalls, UpkeepCalls, QueueCalls, SynonymCalls, Evaluation
         filter: PassageFilter | None = None,  # noqa: A002  the field's name in the contract
         hops: int | None = None,
         balance: bool = False,
+        rerank: bool | None = None,
     ) -> passages.RetrieveResult:
         """Return the passages that best match `query`, best first. What is None is left to the server.
 
-        `hops=2` retrieves again with names that the first passages introduced; `balance` takes docs and code in turn.
+        `hops=2` retrieves again with names that the first passages introduced; `balance` takes docs and code in turn;
+        `rerank` says whether the server's cross-encoder orders the first candidates.
         """
         request = _requests.retrieve_request(
             query,
@@ -92,6 +94,7 @@ class AsyncClient(CorpusCalls, UpkeepCalls, QueueCalls, SynonymCalls, Evaluation
             filter=filter,
             hops=hops,
             balance=balance,
+            rerank=rerank,
         )
         stub = retrieval_service_pb2_grpc.RetrievalServiceStub(self._rpc.channel)
         return _convert.retrieve_result(await self._rpc.unary(stub.Retrieve, request))
@@ -109,6 +112,7 @@ class AsyncClient(CorpusCalls, UpkeepCalls, QueueCalls, SynonymCalls, Evaluation
         filter: PassageFilter | None = None,  # noqa: A002  the field's name in the contract
         hops: int | None = None,
         balance: bool = False,
+        rerank: bool | None = None,
     ) -> AsyncGenerator[passages.RetrieveOutcome, None]:
         """Yield one outcome for each query, as they finish; a bad query has an error and never ends the others."""
 
@@ -124,6 +128,7 @@ class AsyncClient(CorpusCalls, UpkeepCalls, QueueCalls, SynonymCalls, Evaluation
                 filter=filter,
                 hops=hops,
                 balance=balance,
+                rerank=rerank,
             )
             item = retrieval_service_pb2.BatchRetrieveItem(item_index=index, retrieve=retrieve)
             return retrieval_service_pb2.BatchRetrieveRequest(item=item)

@@ -39,6 +39,15 @@ class AnswerPriority(StrEnum):
     BATCH = "batch"
 
 
+class CondensingMethod(StrEnum):
+    """By what a question is made one that stands by itself."""
+
+    RULE = "rule"
+    MODEL = "model"
+    UNSPECIFIED = "unspecified"
+    UNKNOWN = "unknown"
+
+
 class AnswerState(StrEnum):
     """How an answer ended."""
 
@@ -124,6 +133,7 @@ class AnswerOptions:
     priority: AnswerPriority | None = None
     generate_anew: bool = False
     rewrite_question: bool = False
+    condensing_method: CondensingMethod | None = None
     temperature: float | None = None
     top_p: float | None = None
     seed: int | None = None
@@ -179,6 +189,19 @@ class GeneratorInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionCondensing:
+    """How the standalone question was made; `fallback_reason` says why by rule although a model was asked, else empty.
+
+    `method` is UNSPECIFIED from servers that know of no models.
+    """
+
+    method: CondensingMethod
+    fallback_reason: str
+    fallback_message: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerResult:
     """The whole of an answer. `error` says why there is none, unless it was ANSWERED or SKIPPED."""
 
@@ -197,6 +220,7 @@ class AnswerResult:
     missing_words: tuple[str, ...]
     packed_passages: tuple[PackedPassage, ...]
     dropped_passages: tuple[DroppedPassage, ...]
+    condensing: QuestionCondensing
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,6 +157,17 @@ def answer_result(pb: answer_pb2.AnswerResult) -> answers.AnswerResult:
             )
             for one in pb.dropped_passages
         ),
+        condensing=answers.QuestionCondensing(
+            method=enum_of(
+                answers.CondensingMethod,
+                answer_pb2.CondensingMethod.Name,
+                "CONDENSING_METHOD_",
+                pb.condensing.method,
+            ),
+            fallback_reason=reason_name(pb.condensing.fallback_reason),
+            fallback_message=pb.condensing.fallback_message,
+            model=pb.condensing.model,
+        ),
     )
 
 
@@ -194,6 +205,7 @@ def queue_stats(pb: admin_service_pb2.GetQueueStatsResponse) -> queue.QueueStats
         live_worker_count=pb.live_worker_count,
         slot_count=pb.slot_count,
         waiting_batch_count=pb.waiting_batch_count,
+        accepting_worker_count=pb.accepting_worker_count,
     )
 
 
@@ -208,6 +220,7 @@ def worker(pb: admin_service_pb2.Worker) -> queue.Worker:
         running_count=pb.running_count,
         version=pb.version,
         context_tokens=pb.context_tokens,
+        not_accepting_reason=pb.not_accepting_reason,
     )
 
 

@@ -87,8 +87,10 @@ def update_document_request(
 
 
 def metadata_value(value: MetadataValue, field: str) -> metadata_pb2.MetadataValue:
-    """Return one value as a message."""
+    """Return one value as a message; a truth is a text, as the server reads it from documents."""
     with building(field):
+        if isinstance(value, bool):
+            return metadata_pb2.MetadataValue(text=str(value).lower())
         if isinstance(value, str):
             return metadata_pb2.MetadataValue(text=value)
         if isinstance(value, datetime):
@@ -100,6 +102,9 @@ def metadata_value(value: MetadataValue, field: str) -> metadata_pb2.MetadataVal
 
 def passage_filter(wanted: PassageFilter) -> filter_pb2.PassageFilter:
     """Return the filter as a message."""
+    for name in ("include_paths", "exclude_paths", "languages", "contains"):
+        if isinstance(getattr(wanted, name), str):  # which would be taken for its characters
+            raise invalid_field(f"filter.{name}", "must be a tuple of texts, not one text")
     with building("filter"):
         return filter_pb2.PassageFilter(
             include_paths=wanted.include_paths,

@@ -30,10 +30,11 @@ class EvaluationCalls:
         fusion: passages.FusionOverrides | None = None,
         profile: passages.RetrievalProfile | None = None,
         filter: PassageFilter | None = None,  # noqa: A002  the field's name in the contract
+        rerank: bool | None = None,
     ) -> AsyncGenerator[evaluation.EvaluationProgress | evaluation.RetrievalReport, None]:
         """Search for every question; yield progress, at last a RetrievalReport."""
         request = evaluation_service_pb2.EvaluateRetrievalRequest(
-            retrieve=_retrieve(collection, k, fusion, profile, filter),
+            retrieve=_retrieve(collection, k, fusion, profile, filter, rerank),
             questions=_convert_evaluation.labelled_questions(questions),
         )
         async with aclosing(self._rpc.listen(self._evaluation.EvaluateRetrieval, request)) as responses:
@@ -90,6 +91,7 @@ def _retrieve(
     fusion: passages.FusionOverrides | None,
     profile: passages.RetrievalProfile | None,
     wanted: PassageFilter | None,
+    rerank: bool | None = None,
 ) -> retrieval_service_pb2.RetrieveRequest:
     return _requests.retrieve_request(
         "",
@@ -100,4 +102,5 @@ def _retrieve(
         fusion=fusion,
         profile=profile,
         filter=wanted,
+        rerank=rerank,
     )

@@ -1,13 +1,14 @@
 """One thread with an event loop, shared by all synchronous clients of the process.
 
-One, since grpc.aio wakes every loop of a process for every event of any. It ends with the last client. A client does
-not survive a fork.
+One, since grpc.aio wakes every loop of a process for every event of any. It ends with the last client.
 """
 
 import asyncio
 import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
+
+from client._forking import ForkGuard
 
 _T = TypeVar("_T")
 
@@ -22,7 +23,8 @@ class LoopThread:
 
     @classmethod
     def acquire(cls) -> None:
-        """Start the thread if it is not running."""
+        """Start the thread if it is not running. Raises ClientError in a forked process."""
+        ForkGuard.check()
         with cls._lock:
             if cls._user_count == 0:
                 loop = asyncio.new_event_loop()
@@ -47,10 +49,12 @@ class LoopThread:
     @classmethod
     def run(cls, work: Coroutine[Any, Any, _T]) -> _T:
         """Return what `work` returns; when the waiting thread is interrupted, `work` is cancelled."""
-        if cls._loop is None:
+        loop = cls._loop
+        if loop is None or ForkGuard.is_forked():
             work.close()
+            ForkGuard.check()
             raise RuntimeError("the client's thread is not running")
-        future = asyncio.run_coroutine_threadsafe(work, cls._loop)
+        future = asyncio.run_coroutine_threadsafe(work, loop)
         try:
             return future.result()
         except BaseException:

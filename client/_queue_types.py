@@ -6,7 +6,10 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class QueueStats:
-    """Jobs of the answer queue. `slot_count` is how many the live workers can work on at a time, together."""
+    """Jobs of the answer queue. `slot_count` is how many the live workers can work on at a time, together.
+
+    `accepting_worker_count` is how many of the live ones take jobs at present.
+    """
 
     waiting_count: int
     running_count: int
@@ -14,11 +17,15 @@ class QueueStats:
     live_worker_count: int
     slot_count: int
     waiting_batch_count: int
+    accepting_worker_count: int
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One generation worker that showed a sign of life; `version` is empty when it does not say."""
+    """One generation worker that showed a sign of life; `version` is empty when it does not say.
+
+    `not_accepting_reason` says why it takes no jobs at present; empty when it does.
+    """
 
     worker_id: str
     model: str
@@ -28,6 +35,7 @@ class Worker:
     running_count: int
     version: str
     context_tokens: int
+    not_accepting_reason: str
 
 
 @dataclass(frozen=True, slots=True)

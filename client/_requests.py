@@ -34,6 +34,7 @@ def retrieve_request(
     filter: PassageFilter | None = None,  # noqa: A002  the field's name in the contract
     hops: int | None = None,
     balance: bool = False,
+    rerank: bool | None = None,
 ) -> retrieval_service_pb2.RetrieveRequest:
     """Return the request for one query."""
     with building("query"):
@@ -52,6 +53,9 @@ def retrieve_request(
     with building("hops"):
         if hops is not None:
             request.hops = hops
+    with building("rerank"):
+        if rerank is not None:
+            request.rerank = rerank
     if filter is not None:
         from client._corpus_requests import passage_filter
 
@@ -98,6 +102,10 @@ def answer_options(options: AnswerOptions, *, timeout_s: float) -> answer_servic
             made.on_disconnect = answer_pb2.DisconnectPolicy.Value(f"DISCONNECT_POLICY_{options.on_disconnect.name}")
         if options.priority is not None:
             made.priority = answer_pb2.AnswerPriority.Value(f"ANSWER_PRIORITY_{options.priority.name}")
+        if options.condensing_method is not None:
+            made.condensing_method = answer_pb2.CondensingMethod.Value(
+                f"CONDENSING_METHOD_{options.condensing_method.name}"
+            )
     if options.packing is not None:
         with building("options.packing"):
             made.packing.CopyFrom(

@@ -10,6 +10,7 @@ import grpc
 from google.protobuf.message import Message
 
 from client._channel import MAX_MESSAGE_BYTES, Timeouts, check_address, open_channel
+from client._forking import ForkGuard
 from client._late_write import keep_status
 from client._translate import REQUEST_ID_KEY, from_rpc_error
 from client.errors import ClientError, DeadlineExceeded, invalid_field
@@ -46,6 +47,7 @@ class Rpc:
         """The channel, opened when it was not."""
         if self._closed:
             raise ClientError("the client is closed")
+        ForkGuard.check()
         loop = asyncio.get_running_loop()
         if self._channel is None:
             self._channel, self._loop = open_channel(self.server), loop

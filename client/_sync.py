@@ -7,6 +7,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from client._aio import AsyncClient
 from client._channel import DEFAULT_SERVER, Timeouts
+from client._forking import ForkGuard
 from client._loop import LoopThread
 from client.errors import ClientError
 
@@ -65,8 +66,9 @@ class Stream(Iterator[_T], Generic[_T]):
 class Client:
     """A groundwire server at HOST:PORT.
 
-    Every method raises a `ClientError`. It may be used from several threads. `close()`, or leaving the `with` block,
-    ends the connection. Streams (`retrieve_many`, `stream_answer`, …) are iterators that can be closed early.
+    Every method raises a `ClientError`. It may be used from several threads, but not in a process that was forked after
+    the first client was made. `close()`, or leaving the `with` block, ends the connection. Streams (`retrieve_many`,
+    `stream_answer`, …) are iterators that can be closed early.
 
     `caller` names whom the answers are for: callers take turns in the queue. Without it each connection is one.
     """
@@ -129,6 +131,8 @@ class Client:
             if self._closed:
                 return
             self._closed = True
+        if ForkGuard.is_forked():  # the connection is the parent's
+            return
         try:
             LoopThread.run(self._asynchronous.close())
         finally:

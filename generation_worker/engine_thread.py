@@ -43,6 +43,11 @@ class EngineThread:
         return self.engine.model
 
     @property
+    def identity(self) -> str:
+        """See Backend."""
+        return self.engine.identity
+
+    @property
     def context_tokens(self) -> int:
         """See Backend."""
         return self.engine.context_tokens

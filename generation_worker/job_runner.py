@@ -229,6 +229,7 @@ class _Run:
             generator=generator,
             attempt=self._claimed.attempt,
             ignores_answer_start=not continues_answer,
+            generator_identity="" if self._backend is None else self._backend.identity,
         )
 
     def _failure(self, error: Exception) -> Ending:

@@ -4,13 +4,14 @@ import asyncio
 import signal
 import time
 from contextlib import suppress
+from math import ceil
 
 import structlog
 from google.protobuf.timestamp_pb2 import Timestamp
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from generation_worker.backends.ordered import OrderedBackends
+from generation_worker.backends.ordered import OrderedBackends, Pause
 from generation_worker.consumer import BLOCK_S, Consumer
 from generation_worker.job_runner import JobRunner
 from generation_worker.settings import WorkerSettings
@@ -22,6 +23,7 @@ from groundwire.queue.liveness import report_alive, report_gone
 log = structlog.get_logger()
 
 SIGN_OF_LIFE_S = 1.0
+_SHORTEST_PAUSE_S = 0.05
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _FAREWELL_TIMEOUT_S = 3.0
 
@@ -114,7 +116,7 @@ class Worker:
     async def _work(self) -> None:
         backoff = Backoff()
         async with asyncio.TaskGroup() as runs:
-            while await self._has_free_slot():
+            while await self._can_take_a_job():
                 try:
                     job = await self._consumer.next_job()
                 except RedisError as error:
@@ -136,12 +138,23 @@ class Worker:
                 if job.alone:
                     await asyncio.wait((run,))
 
-    async def _has_free_slot(self) -> bool:
-        """Wait for a free slot; False when the worker is to stop instead."""
+    async def _can_take_a_job(self) -> bool:
+        """Wait for a free slot, and for a backend that may be used; False when the worker is to stop instead.
+
+        While all backends are left alone, jobs stay in the queue, for other workers or for the server's fallback.
+        """
         stop = asyncio.create_task(self._stopping.wait())
+        is_told = False
         try:
-            while sum(self._running.values()) >= self._record.slot_count and not stop.done():
-                await asyncio.wait((stop, *self._running), return_when=asyncio.FIRST_COMPLETED)
+            while not stop.done():
+                pause = self._backends.pause
+                if pause is None and sum(self._running.values()) < self._record.slot_count:
+                    break
+                if pause is not None and not is_told:
+                    log.warning("jobs left to others", worker_id=self._worker_id, reason=pause.reason)
+                    is_told = True
+                look_again_s = None if pause is None else _look_again_s(pause)
+                await asyncio.wait((stop, *self._running), timeout=look_again_s, return_when=asyncio.FIRST_COMPLETED)
                 # A run that has ended leaves in a callback of its own.
                 await asyncio.sleep(0)
         finally:
@@ -152,6 +165,7 @@ class Worker:
         is_known = False
         while True:
             try:
+                self._note_state()
                 await report_alive(self._redis, self._worker_id, self._record)
                 if not is_known:
                     await self._consumer.forget_consumers(own=False)
@@ -160,3 +174,17 @@ class Worker:
             except RedisError as error:
                 log.debug("sign of life not given", error=str(error))
             await asyncio.sleep(SIGN_OF_LIFE_S)
+
+    def _note_state(self) -> None:
+        """Write into the record what changes: which generator is next, and why it may be that none is."""
+        pause = self._backends.pause
+        self._record.generator_identity = self._backends.identity
+        self._record.not_accepting_reason = "" if pause is None else pause.reason
+        self._record.ClearField("accepts_again_after")
+        if pause is not None and pause.left_s is not None:
+            self._record.accepts_again_after.FromMilliseconds(ceil(pause.left_s * 1000))
+
+
+def _look_again_s(pause: Pause) -> float:
+    """Return how long to wait until a pause may be over: neither for ever nor without a rest."""
+    return SIGN_OF_LIFE_S if pause.left_s is None else min(max(pause.left_s, _SHORTEST_PAUSE_S), SIGN_OF_LIFE_S)

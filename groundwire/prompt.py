@@ -1,17 +1,42 @@
-"""The prompt that answers a question: the worker feeds it to its model, the server shows it in RenderPrompt."""
+"""The prompts of jobs: the worker feeds them to its model, the server shows that of an answer in RenderPrompt."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
-from groundwire.v1 import passage_pb2
+from groundwire.internal.v1 import job_pb2
+from groundwire.v1 import answer_pb2, passage_pb2
+
+
+class PromptKind(Enum):
+    """What a prompt is for: to answer from sources or without any, or to make a question stand by itself."""
+
+    WITH_SOURCES = "with_sources"
+    CLOSED_BOOK = "closed_book"
+    CONDENSING = "condensing"
+
+
+def prompt_kind(job: job_pb2.GenerationJob) -> PromptKind:
+    """Return what the prompt of a job is for."""
+    if job.HasField("condensing"):
+        return PromptKind.CONDENSING
+    return PromptKind.CLOSED_BOOK if job.closed_book else PromptKind.WITH_SOURCES
+
 
 # Short on purpose: a model of 135M parameters follows one instruction, not a page of them.
 _INSTRUCTION = "You answer questions about code and documents. Use only the given sources."
 _CLOSED_BOOK_INSTRUCTION = "You answer questions about code and documents from what you know."
+_CONDENSING_INSTRUCTION = (
+    "You rewrite the last question of a conversation so that it can be understood without the rest."
+)
 
 # What stands last is what a small model heeds most: without this it rambles, and its checks fail more often.
 _REMINDER = "Answer in one short sentence, with the exact names and numbers from the sources."
 _CLOSED_BOOK_REMINDER = "Answer in one short sentence."
+_CONDENSING_REMINDER = (
+    "Do not answer it. Write the last question as one direct question that says everything by itself, with the exact"
+    " names and numbers from the conversation, and without greetings."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +59,16 @@ class Wording:
     reminder: str
 
 
-def wording(*, closed_book: bool) -> Wording:
-    """Return our words for a prompt with sources, or for one without."""
-    if closed_book:
-        return Wording(_CLOSED_BOOK_INSTRUCTION, _CLOSED_BOOK_REMINDER)
-    return Wording(_INSTRUCTION, _REMINDER)
+_WORDINGS = {
+    PromptKind.WITH_SOURCES: Wording(_INSTRUCTION, _REMINDER),
+    PromptKind.CLOSED_BOOK: Wording(_CLOSED_BOOK_INSTRUCTION, _CLOSED_BOOK_REMINDER),
+    PromptKind.CONDENSING: Wording(_CONDENSING_INSTRUCTION, _CONDENSING_REMINDER),
+}
+
+
+def wording(kind: PromptKind) -> Wording:
+    """Return our words for a prompt."""
+    return _WORDINGS[kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +81,10 @@ class ChatFrame:
 
 @dataclass(frozen=True, slots=True)
 class ChatFrames:
-    """A model's frames, and what it ends its turn with ("" when that is not known)."""
+    """A model's frames, one for each kind of prompt, and what it ends its turn with ("" when that is not known)."""
 
-    with_sources: ChatFrame
-    closed_book: ChatFrame
+    of_kind: Mapping[PromptKind, ChatFrame]
     turn_end: str
-
-    def of(self, *, closed_book: bool) -> ChatFrame:
-        """Return the frame of a prompt."""
-        return self.closed_book if closed_book else self.with_sources
 
 
 def _chatml_frame(words: Wording) -> ChatFrame:
@@ -69,9 +94,7 @@ def _chatml_frame(words: Wording) -> ChatFrame:
     )
 
 
-CHATML = ChatFrames(
-    _chatml_frame(wording(closed_book=False)), _chatml_frame(wording(closed_book=True)), turn_end="<|im_end|>"
-)
+CHATML = ChatFrames({kind: _chatml_frame(wording(kind)) for kind in PromptKind}, turn_end="<|im_end|>")
 """The frames of the default generator."""
 
 
@@ -81,9 +104,10 @@ def passage_text(number: int, passage: passage_pb2.Passage) -> str:
     return f"Source [{number}] {place}\n{passage.text.rstrip()}\n\n"
 
 
-def question_text(question: str) -> str:
-    """Return the question as it stands in a prompt."""
-    return f"Question: {question.strip()}"
+def question_text(question: str, history: Sequence[answer_pb2.ConversationTurn] = ()) -> str:
+    """Return the question as it stands in a prompt, behind the turns before it, oldest first."""
+    turns = [f"Question: {turn.question.strip()}\nAnswer: {turn.answer.strip()}\n" for turn in history]
+    return f"{''.join(turns)}Question: {question.strip()}"
 
 
 def prompt_segments(
@@ -91,21 +115,21 @@ def prompt_segments(
     passages: Sequence[passage_pb2.Passage],
     *,
     answer_start: str = "",
-    closed_book: bool = False,
+    kind: PromptKind = PromptKind.WITH_SOURCES,
+    history: Sequence[answer_pb2.ConversationTurn] = (),
     frames: ChatFrames = CHATML,
 ) -> list[Segment]:
     """Return the prompt, in order: instruction, the passages numbered from 1, the question, the answer's start.
 
     There is one segment for each passage, at positions 1 to len(passages), so that whoever packs can count each apart.
     Passages come before the question so that prompts over the same passages share their beginning. The answer's start,
-    which the model goes on from, is content: it is made of the question's words. `closed_book` asks for what the model
-    knows by itself.
+    which the model goes on from, is content: it is made of the question's words. `history` goes with the question.
     """
-    frame = frames.of(closed_book=closed_book)
+    frame = frames.of_kind[kind]
     return [
         Segment(frame.head, scaffold=True),
         *(Segment(passage_text(number, passage), scaffold=False) for number, passage in enumerate(passages, start=1)),
-        Segment(question_text(question), scaffold=False),
+        Segment(question_text(question, history), scaffold=False),
         Segment(frame.tail, scaffold=True),
         *([Segment(answer_start, scaffold=False)] if answer_start else []),
     ]

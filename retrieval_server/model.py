@@ -170,6 +170,8 @@ class RetrieveQuery:
     max_per_file: int | None = None
     hops: int = 1
     balance: bool = False
+    # None: if there is a reranker.
+    rerank: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

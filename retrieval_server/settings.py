@@ -51,6 +51,11 @@ class ServerSettings(BaseSettings):
     max_query_bytes: int = Field(default=8192, ge=16)
     max_k: int = Field(default=1000, ge=1)
     max_concurrent_rpcs: int = Field(default=64, ge=1)
+    max_waiting_rpcs: int = Field(
+        default=512,
+        ge=1,
+        description="answers, and streams that their callers fill, which wait more than they work; not in the above",
+    )
     max_batch_in_flight: int = Field(default=32, ge=1)
     max_answers_in_flight: int = Field(
         default=128, ge=1, description="of one batch; what is above it waits unread, so it should keep all workers busy"
@@ -90,6 +95,13 @@ class ServerSettings(BaseSettings):
         ge=0,
         le=1_000_000,
         description="characters of the passages that the model reads, of a request that does not say; 0: whole ones",
+    )
+    condensing_method: Literal["rule", "model"] = Field(
+        default="rule",
+        description="what makes follow-ups stand by themselves, for requests that do not say; model: for larger ones",
+    )
+    condensing_timeout_s: float = Field(
+        default=5.0, gt=0, le=86_400, description="longest wait for a model's; at most a quarter of the answer's time"
     )
     copy_bonus: float = Field(
         default=4.0,

@@ -30,6 +30,11 @@ from client.cli.invocation import Invocation, collection_option, shared_options
     help="A conversation: FILE says what was asked before, and this turn is added to it; made if it is missing.",
 )
 @click.option("--rewrite", is_flag=True, help='Search what is asked, without greetings and "could you tell me".')
+@click.option(
+    "--condense",
+    type=click.Choice(["rule", "model"]),
+    help="By what --history and --rewrite are made one question.  [default: the server's, rule]",
+)
 @click.option("--max-tokens", type=int, metavar="N", help="Most tokens to write.  [default: 256]")
 @click.option("--temperature", type=float, metavar="T", help="Let chance have a say, 0 to 2.  [default: 0]")
 @click.option(
@@ -55,6 +60,7 @@ def answer_command(
     timeout: float | None,
     history: str | None,
     rewrite: bool,
+    condense: str | None,
     max_tokens: int | None,
     temperature: float | None,
     top_p: float | None,
@@ -77,6 +83,7 @@ def answer_command(
         closed_book=closed_book,
         timeout_s=timeout,
         rewrite_question=rewrite,
+        condensing_method=None if condense is None else client.CondensingMethod(condense),
         max_completion_tokens=max_tokens,
         temperature=temperature,
         top_p=top_p,

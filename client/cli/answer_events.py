@@ -50,8 +50,7 @@ def tell_events(
         raise click.ClickException("the answer ended without its last event")
     if not as_json:
         told.finish(result)
-        if result.standalone_question and query is not None and result.standalone_question != query.strip():
-            click.echo(f"Understood as: {printable(result.standalone_question)}")
+        _tell_question(result, query)
     if result.state not in (client.AnswerState.ANSWERED, client.AnswerState.SKIPPED):
         message = f": {result.error}" if result.error is not None else ""
         raise click.ClickException(f"no answer, it ended as {result.state.value}{message}")
@@ -113,6 +112,15 @@ def _tell_sources(result: client.AnswerResult) -> None:
         if not sentence.supported:
             text = printable(result.text[sentence.start_char : sentence.end_char]).strip()
             click.echo(f"Not backed by the sources: {text}")
+
+
+def _tell_question(result: client.AnswerResult, query: str | None) -> None:
+    how = result.condensing
+    maker = f" (by {printable(how.model)})" if how.method is client.CondensingMethod.MODEL else ""
+    if result.standalone_question and query is not None and result.standalone_question != query.strip():
+        click.echo(f"Understood as: {printable(result.standalone_question)}{maker}")
+    if how.fallback_reason:
+        click.echo(f"Understood by rule, since {how.fallback_reason}: {printable(how.fallback_message)}")
 
 
 def _tell_generator(result: client.AnswerResult) -> None:

@@ -12,7 +12,7 @@ from client.cli.docs_filter import filter_options, passage_filter
 from client.cli.docs_values import metadata_of, shown_value
 from client.cli.input_file import STDIN, read_input
 from client.cli.invocation import Invocation, collection_option, shared_options
-from client.cli.output import counted, print_json, printable
+from client.cli.output import counted, print_json, printable_name
 
 _id_option = click.option("--id", "document_id", metavar="ID", help="The document's id, instead of its path.")
 _title_option = click.option("--title", metavar="TEXT", help="What it is called.")
@@ -53,8 +53,10 @@ def list_command(
             if invocation.as_json:
                 print_json(document)
             else:
-                title = f"  {printable(document.title)}" if document.title else ""
-                click.echo(f"{printable(document.path)}  {document.language}, {document.char_count:,} chars{title}")
+                title = f"  {printable_name(document.title)}" if document.title else ""
+                click.echo(
+                    f"{printable_name(document.path)}  {document.language}, {document.char_count:,} chars{title}"
+                )
     if not invocation.as_json:
         click.echo(counted(count, "document"))
 
@@ -227,7 +229,7 @@ def _tell_written(invocation: Invocation, written: client.WrittenDocument, what:
     if invocation.as_json:
         print_json(written)
     else:
-        click.echo(f"{what}: {printable(written.document.path)}, generation {written.index_generation}")
+        click.echo(f"{what}: {printable_name(written.document.path)}, generation {written.index_generation}")
 
 
 def _tell(document: client.Document) -> None:
@@ -247,4 +249,4 @@ def _tell(document: client.Document) -> None:
     }
     for name, value in facts.items():
         if value:
-            click.echo(f"{printable(name)}: {printable(value)}")
+            click.echo(f"{printable_name(name)}: {printable_name(value)}")

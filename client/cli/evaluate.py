@@ -7,7 +7,7 @@ import click
 from client.cli.dataset_file import Question, Source, read_dataset, read_results
 from client.cli.invocation import Invocation, given_once, shared_options
 from client.cli.output import note, print_json
-from client.cli.recall import first_hit_rank, recalls
+from client.cli.recall import first_hit_rank, recall_lines, recalls
 
 
 @click.command("evaluate", short_help="Measure the recall of search results.")
@@ -26,7 +26,10 @@ def evaluate_command(
     dataset_path: str | None,
     k: int | None,
 ) -> None:
-    """Show Recall@k of RESULTS against DATASET, with 95 % intervals."""
+    """Show Recall@k of RESULTS against DATASET, with 95 % intervals.
+
+    `client evaluate-retrieval` measures a collection at once, without a results file.
+    """
     if student_search_results_path is not None and results is not None and dataset is None:
         results, dataset = None, results  # the only argument is then the dataset
     result_file = read_results(given_once("RESULTS", results, student_search_results_path))
@@ -61,10 +64,8 @@ def evaluate_command(
             }
         )
         return
-    click.echo(f"{'':>10}  recall   95 % interval    found of {len(labelled)}")
-    for one in table:
-        interval = f"{one.low:6.1%} – {one.high:6.1%}"
-        click.echo(f"recall@{one.k:<3}  {one.recall:6.1%}  {interval:>16}  {one.found_count:>6}")
+    for line in recall_lines(table, len(labelled)):
+        click.echo(line)
 
 
 class _Retrieved:

@@ -23,6 +23,7 @@ _MODULE_OF_COMMAND = {
     "answer": "answer",
     "answer-dataset": "answer_dataset",
     "evaluate": "evaluate",
+    "evaluate-retrieval": "evaluate_retrieval",
     "evaluate-answers": "evaluate_answers",
     "status": "status",
     "show": "show",

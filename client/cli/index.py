@@ -11,7 +11,7 @@ import click
 
 import client
 from client.cli.invocation import Invocation, collection_option, shared_options
-from client.cli.output import counted, note, print_json, printable, progress_bar
+from client.cli.output import counted, note, print_json, printable, printable_name, progress_bar
 from client.cli.settling import wait_for_vectors
 from client.cli.watch import keep_indexed
 
@@ -142,11 +142,11 @@ def _tell(summary: client.SyncSummary, *, dry_run: bool, tell_files: bool) -> No
     changed = [one for one in summary.files if one.outcome is not client.SyncFileOutcome.SKIPPED]
     if dry_run:
         for one in changed:
-            click.echo(f"would be {one.outcome.value}: {printable(one.relative_path)}")
+            click.echo(f"would be {one.outcome.value}: {printable_name(one.relative_path)}")
     elif tell_files:
         for one in summary.files:
             reason = f" ({printable(one.detail)})" if one.detail else ""
-            click.echo(f"{one.outcome.value}: {printable(one.relative_path)}{reason}")
+            click.echo(f"{one.outcome.value}: {printable_name(one.relative_path)}{reason}")
     counts = [
         f"{summary.added_count:,} added",
         f"{summary.updated_count:,} updated",
@@ -157,7 +157,7 @@ def _tell(summary: client.SyncSummary, *, dry_run: bool, tell_files: bool) -> No
     click.echo(f"{'dry run, nothing was changed: ' if dry_run else ''}{', '.join(counts)}")
     skipped = [one for one in summary.files if one.outcome is client.SyncFileOutcome.SKIPPED]
     for reason, count in sorted(Counter(one.detail for one in skipped).items()):
-        names = [printable(one.relative_path) for one in skipped if one.detail == reason][:3]
+        names = [printable_name(one.relative_path) for one in skipped if one.detail == reason][:3]
         more = ", …" if count > len(names) else ""
         click.echo(f"  skipped, {printable(reason)}: {counted(count, 'file')} ({', '.join(names)}{more})")
     if summary.prune_withheld:

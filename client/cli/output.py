@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # A document may hold escape sequences that would move the cursor or retitle the window.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# A name stands on one line with other things, and what turns the direction of writing shows another name.
+_UNFIT_FOR_NAMES = re.compile(r"[\t\n\u2028-\u202e\u2066-\u2069]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -50,6 +52,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
+def printable_name(name: str) -> str:
+    """Return a path, title or key as one line."""
+    return _UNFIT_FOR_NAMES.sub("\N{REPLACEMENT CHARACTER}", printable(name))
+
+
 def note(line: str) -> None:
     """Print one line on standard error."""
     click.echo(printable(line), err=True)
@@ -72,4 +79,4 @@ def counted(count: int, noun: str) -> str:
 def span(path: str, start_line: int, end_line: int) -> str:
     """Return PATH:LINE, or PATH:FIRST-LAST, as `client show` takes it."""
     lines = str(start_line) if end_line <= start_line else f"{start_line}-{end_line}"
-    return printable(f"{path}:{lines}")
+    return printable_name(f"{path}:{lines}")

@@ -33,7 +33,9 @@ def stats_command(invocation: Invocation) -> None:
     click.echo(f"waiting: {stats.waiting_count:,}{batch}")
     click.echo(f"running: {stats.running_count:,}")
     click.echo(f"given up: {stats.dead_letter_count:,}{_see_dead(stats)}")
-    click.echo(f"workers: {stats.live_worker_count:,}, for {counted(stats.slot_count, 'job')} at a time")
+    paused_count = stats.live_worker_count - stats.accepting_worker_count
+    paused = f"; taking none now: {paused_count:,}, see `client workers`" if paused_count else ""
+    click.echo(f"workers: {stats.live_worker_count:,}, for {counted(stats.slot_count, 'job')} at a time{paused}")
 
 
 def _see_dead(stats: client.QueueStats) -> str:
@@ -124,5 +126,7 @@ def workers_command(invocation: Invocation) -> None:
             f"{printable(one.worker_id)}: {printable(one.model)} with {one.context_tokens:,} tokens,"
             f" {one.running_count:,} of {counted(one.slot_count, 'job')}, up {one.uptime_s:,.0f} s{version}"
         )
+        if one.not_accepting_reason:
+            click.echo(f"  takes no jobs now: {printable(one.not_accepting_reason)}")
     if not workers:
         click.echo("no worker lives: start `generation-worker`")

@@ -4,11 +4,14 @@ A question is found at k when one of the first k passages lies in a gold file an
 intersection ÷ union ≥ 0.05. Paths are compared normalised; either may be a suffix of the other.
 """
 
+from __future__ import annotations  # the library's names in signatures would load all of gRPC
+
 import math
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import client
 from client.cli.dataset_file import Source
 
 MIN_OVERLAP = 0.05
@@ -65,6 +68,14 @@ def recalls(ranks: Sequence[int | None], k: int) -> list[Recall]:
         low, high = wilson_interval(count, len(ranks))
         found.append(Recall(cutoff, count, len(ranks), count / len(ranks), low, high))
     return found
+
+
+def recall_lines(recalls: Iterable[Recall | client.RecallAtCutoff], question_count: int) -> Iterator[str]:
+    """Yield a table, its heading first."""
+    yield f"{'':>10}  recall   95 % interval    found of {question_count}"
+    for one in recalls:
+        interval = f"{one.low:6.1%} – {one.high:6.1%}"
+        yield f"{f'recall@{one.k}':10}  {one.recall:6.1%}  {interval:>16}  {one.found_count:>6}"
 
 
 def wilson_interval(success_count: int, trial_count: int) -> tuple[float, float]:

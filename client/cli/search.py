@@ -10,7 +10,7 @@ import client
 from client.cli.explanation import explanation_lines
 from client.cli.invocation import Invocation, collection_option, shared_options
 from client.cli.output import note, print_json, printable, span
-from client.cli.search_options import fusion_options, search_filter_options
+from client.cli.search_options import fusion_options, profile_option, rerank_option, search_filter_options
 
 _SNIPPET_LINE_COUNT = 6
 _SNIPPET_COLUMNS = 160
@@ -21,11 +21,8 @@ _WORD = re.compile(r"\w{3,}")
 @click.argument("query")
 @click.option("-k", "--k", type=int, help="How many passages.  [default: the server's, 10]")
 @click.option("--explain", is_flag=True, help="Show rank, score, contribution and matched terms of each list.")
-@click.option(
-    "--profile",
-    type=click.Choice(["auto", "precise", "explore", "symbol"]),
-    help="Kind of question.  [default: the server decides]",
-)
+@profile_option
+@rerank_option
 @click.option("--hops", type=int, metavar="N", help="2: ask again with names that the first passages introduce.")
 @click.option("--balance", is_flag=True, help="Take docs and code in turn.")
 @click.option("--max-per-file", type=int, metavar="N", help="At most N passages of one file.")
@@ -40,6 +37,7 @@ def search_command(
     *,
     explain: bool,
     profile: str | None,
+    rerank: bool | None,
     hops: int | None,
     balance: bool,
     max_per_file: int | None,
@@ -57,6 +55,7 @@ def search_command(
             profile=None if profile is None else client.RetrievalProfile(profile),
             hops=hops,
             balance=balance,
+            rerank=rerank,
             max_per_file=max_per_file,
             filter=wanted,
             fusion=fusion,

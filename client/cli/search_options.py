@@ -1,4 +1,4 @@
-"""Options of a search that are several to a thing: a filter, the constants of fusion."""
+"""Options of what searches: the kind of question, a filter, the constants of fusion."""
 
 from __future__ import annotations  # the library's names in signatures would load all of gRPC
 
@@ -10,6 +10,17 @@ import click
 
 import client
 from client.cli.docs_filter import filter_options, passage_filter
+
+profile_option = click.option(
+    "--profile",
+    type=click.Choice(["auto", "precise", "explore", "symbol"]),
+    help="Kind of question.  [default: the server decides]",
+)
+rerank_option = click.option(
+    "--rerank/--no-rerank",
+    default=None,
+    help="Let the server's cross-encoder order the first candidates anew.  [default: if it has one]",
+)
 
 
 def search_filter_options(command: Callable[..., None]) -> Callable[..., None]:

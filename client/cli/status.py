@@ -6,7 +6,7 @@ import click
 
 import client
 from client.cli.invocation import Invocation, shared_options
-from client.cli.output import counted, print_json, printable
+from client.cli.output import counted, print_json, printable, printable_name
 
 _MIB = 1024 * 1024
 
@@ -53,7 +53,9 @@ def status_command(invocation: Invocation) -> None:
         f" {counted(queue.live_worker_count, 'live worker')}"
     )
     for worker in workers:
-        click.echo(f"  worker {printable(worker.worker_id)}: {printable(worker.model)}, up {worker.uptime_s:,.0f} s")
+        paused = f"; takes no jobs now: {worker.not_accepting_reason}" if worker.not_accepting_reason else ""
+        shown = f"{worker.worker_id}: {worker.model}, up {worker.uptime_s:,.0f} s{paused}"
+        click.echo(f"  worker {printable(shown)}")
 
 
 def _queue(server: client.Client) -> tuple[client.QueueStats | None, str]:
@@ -77,5 +79,7 @@ def tell_collection(stats: client.CorpusStats) -> None:
         + (f"; not being computed: {printable(stats.encoder_problem)}" if stats.encoder_problem else "")
     )
     for source in stats.sources:
-        shown = printable(source.display_prefix or ".")
-        click.echo(f"  {counted(source.document_count, 'document')} from {printable(source.source)}, shown as {shown}")
+        shown = printable_name(source.display_prefix or ".")
+        click.echo(
+            f"  {counted(source.document_count, 'document')} from {printable_name(source.source)}, shown as {shown}"
+        )

@@ -3,18 +3,16 @@
 from __future__ import annotations  # the library's names in signatures would load all of gRPC
 
 import dataclasses
-import re
 
 import click
 
 import client
-from client.cli.dataset_file import Question, read_dataset
 from client.cli.invocation import Invocation, collection_option, shared_options
-from client.cli.output import counted, note, print_json, progress_bar
+from client.cli.labelled_dataset import read_labelled
+from client.cli.output import counted, print_json
 from client.cli.settling import wait_while_stale
 
 _PROFILES = ("auto", "precise", "explore", "symbol")
-_SENT_QUESTION = re.compile(r"\bquestions\[(\d+)\]\.")
 
 
 @click.command("tune", short_help="Fit the weights of ranking to a labelled dataset.")
@@ -29,82 +27,29 @@ def tune_command(
 ) -> None:
     """Fit the weights to the questions of DATASET that have sources, and show what they gain on questions left out.
 
-    Nothing changes without --apply. Without DATASET, show what has been applied.
+    Nothing changes without --apply. Without DATASET, show what has been applied. The server's cross-encoder, if it has
+    one, takes no part.
     """
     if reset and (dataset is not None or apply):
         raise click.UsageError("--reset goes with neither DATASET nor --apply")
     if apply and dataset is None:
         raise click.UsageError("--apply needs a DATASET")
-    questions = [] if dataset is None else _labelled(dataset)
+    labelled = None if dataset is None else read_labelled(dataset)
     with invocation.connect() as server:
-        if dataset is None:
+        if labelled is None:
             if reset:
                 server.reset_tuned_fusion(collection)
             _show_applied(invocation, server.tuned_fusion(collection))
             return
         wait_while_stale(server, collection)
-        report = _tuned(server, questions, collection, client.RetrievalProfile(profile), apply=apply)
+        steps = server.tune_fusion(
+            labelled.questions, collection=collection, profile=client.RetrievalProfile(profile), apply=apply
+        )
+        report = labelled.report_of(steps, doing="tuning", unit=" steps")
     if invocation.as_json:
         print_json(report)
     else:
         _show(report, apply=apply)
-
-
-def _labelled(dataset: str) -> list[Question]:
-    found = read_dataset(dataset)
-    labelled = [one for one in found.questions if one.sources and not one.problem]
-    if not labelled:
-        raise click.ClickException(f"{found.path}: no question has sources: name the answered dataset")
-    for one in found.questions:
-        if one.problem:
-            note(f"client: {found.path}: {one.label}: {one.problem}")
-    bare_count = sum(not one.sources and not one.problem for one in found.questions)
-    if bare_count:
-        note(f"client: {found.path}: {counted(bare_count, 'question')} without sources, which do not take part")
-    return labelled
-
-
-def _tuned(
-    server: client.Client,
-    labelled: list[Question],
-    collection: str,
-    profile: client.RetrievalProfile,
-    *,
-    apply: bool,
-) -> client.TuningReport:
-    questions = [
-        client.LabelledQuestion(
-            one.question_id,
-            one.question,
-            tuple(
-                client.LabelledSpan(s.file_path, s.first_character_index, s.last_character_index) for s in one.sources
-            ),
-        )
-        for one in labelled
-    ]
-    report = None
-    bar = progress_bar("tuning", total=None, unit=" steps")
-    try:
-        with server.tune_fusion(questions, collection=collection, profile=profile, apply=apply) as steps:
-            for step in steps:
-                if isinstance(step, client.TuningReport):
-                    report = step
-                elif bar is not None:
-                    bar.total, bar.n = step.total_count, step.done_count
-                    bar.refresh()
-    except client.InvalidRequest as error:
-        raise click.ClickException(_told_of_items(error, labelled)) from None
-    finally:
-        if bar is not None:
-            bar.close()
-    if report is None:
-        raise click.ClickException("the server ended tuning without a report")
-    return report
-
-
-def _told_of_items(error: client.InvalidRequest, labelled: list[Question]) -> str:
-    """Name the items as the dataset does: the server counts those that were sent."""
-    return _SENT_QUESTION.sub(lambda found: f"{labelled[int(found[1])].label}: ", str(error))
 
 
 def _show(report: client.TuningReport, *, apply: bool) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from generation_worker.engine.protocol import GenerationError
 from groundwire.internal.v1 import job_pb2
-from groundwire.prompt import passage_text, question_text, wording
+from groundwire.prompt import passage_text, prompt_kind, question_text, wording
 from groundwire.token_estimate import estimate_tokens
 
 DEFAULT_COMPLETION_TOKENS = 256
@@ -43,8 +43,8 @@ def chat_request(
     budget_tokens = context_tokens - min(completion_tokens, context_tokens // 2)
     if job.max_prompt_tokens > 0:
         budget_tokens = min(budget_tokens, job.max_prompt_tokens)
-    words = wording(closed_book=job.closed_book)
-    end = defused(f"{question_text(job.question)}\n{words.reminder}")
+    words = wording(prompt_kind(job))
+    end = defused(f"{question_text(job.question, job.condensing.history)}\n{words.reminder}")
     token_count = _TEMPLATE_TOKENS + estimate_tokens(words.instruction) + estimate_tokens(end)
     if token_count > budget_tokens:
         raise GenerationError(

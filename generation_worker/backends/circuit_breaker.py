@@ -36,15 +36,24 @@ class CircuitBreaker:
         """Its state now."""
         if self._opened_s is None:
             return BreakerState.CLOSED
-        is_cool = self._monotonic_s() >= self._opened_s + self._cooldown_s
-        return BreakerState.HALF_OPEN if is_cool else BreakerState.OPEN
+        return BreakerState.OPEN if self.cooldown_left_s > 0 else BreakerState.HALF_OPEN
+
+    @property
+    def cooldown_left_s(self) -> float:
+        """How long it stays open; 0 when it is not."""
+        return 0.0 if self._opened_s is None else max(0.0, self._opened_s + self._cooldown_s - self._monotonic_s())
+
+    @property
+    def admits(self) -> bool:
+        """Whether `admit` would give an admission now."""
+        state = self.state
+        return state is BreakerState.CLOSED or (state is BreakerState.HALF_OPEN and not self._is_trying)
 
     def admit(self) -> int | None:
         """Return an admission to use it, None when it is to be left alone; while it is half open only one may try."""
-        if self.state is not BreakerState.CLOSED:
-            if self.state is BreakerState.OPEN or self._is_trying:
-                return None
-            self._is_trying = True
+        if not self.admits:
+            return None
+        self._is_trying = self._opened_s is not None
         return self._era
 
     def succeeded(self, admission: int) -> None:

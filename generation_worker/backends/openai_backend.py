@@ -26,6 +26,7 @@ from generation_worker.engine.protocol import (
     GenerationFailed,
     GenerationStep,
 )
+from generation_worker.generator_identity import identity_of
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import answer_pb2
 
@@ -75,6 +76,15 @@ class OpenAiBackend:
     def __init__(self, remote: RemoteModel, *, slot_count: int) -> None:
         """Connect when first used."""
         self.model = remote.model
+        self.identity = identity_of(
+            self.name,
+            {
+                "url": remote.url,
+                "model": remote.model,
+                "context_tokens": remote.context_tokens,
+                "extra": dict(remote.extra),
+            },
+        )
         self.context_tokens = remote.context_tokens
         self.slot_count = slot_count
         self._remote = remote

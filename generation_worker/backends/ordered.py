@@ -40,6 +40,19 @@ class GuardedBackend:
     backend: Backend
     breaker: CircuitBreaker | None = None
 
+    @property
+    def admits(self) -> bool:
+        """Whether a job may use it now."""
+        return self.breaker is None or self.breaker.admits
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Why no job would find a backend now; `left_s` is None while one job tries a backend for all."""
+
+    reason: str
+    left_s: float | None
+
 
 @dataclass(slots=True)
 class _Generation:
@@ -64,6 +77,24 @@ class OrderedBackends:
         self.context_tokens = min(one.backend.context_tokens for one in backends)
         self.slot_count = min(one.backend.slot_count for one in backends)
 
+    @property
+    def identity(self) -> str:
+        """See Backend; of the one that the next job goes to first."""
+        return next((one.backend.identity for one in self._backends if one.admits), self._backends[0].backend.identity)
+
+    @property
+    def pause(self) -> Pause | None:
+        """Why all backends are to be left alone now; None when a job may use one."""
+        breakers = [one.breaker for one in self._backends if one.breaker is not None and not one.admits]
+        if len(breakers) < len(self._backends):
+            return None
+        names = ", ".join(one.backend.name for one in self._backends)
+        which = f"the {names} backend{'s' if len(breakers) > 1 else ''}"
+        waits_s = [breaker.cooldown_left_s for breaker in breakers if breaker.cooldown_left_s > 0]
+        if not waits_s:
+            return Pause(f"{which} failed too often, and one job tries now whether that is over", None)
+        return Pause(f"{which} failed too often lately", min(waits_s))
+
     def slots_for(self, job: job_pb2.GenerationJob) -> int:
         """Return how many slots a job takes, at most."""
         return max(one.backend.slots_for(job) for one in self._backends)
@@ -71,7 +102,8 @@ class OrderedBackends:
     def start(self, job: job_pb2.GenerationJob, on_step: Callable[[BackendStep], None]) -> int:
         """Begin a generation; return its key. Its last step is told exactly once, and may be told before this returns.
 
-        Backends that cannot work in the job's mode, and those that are left alone for a while, are passed over.
+        Backends that cannot work in the job's mode, and those that are left alone for a while, are passed over. One
+        that could not be tried at all for that is told GenerationStopped: it has not failed, it may go elsewhere.
         """
         key = next(self._keys)
         self._generations[key] = generation = _Generation(job, on_step, iter(self._backends))
@@ -109,7 +141,10 @@ class OrderedBackends:
             generation.key = guarded.backend.start(generation.job, told)
             return
         del self._generations[key]
-        generation.on_step(GenerationFailed(why or BackendUnavailableError("there is no backend")))
+        if generation.guarded is None and isinstance(why, BackendUnavailableError) and self.pause is not None:
+            generation.on_step(GenerationStopped())
+        else:
+            generation.on_step(GenerationFailed(why or BackendUnavailableError("there is no backend")))
 
     def _take(
         self, key: int, generation: _Generation, guarded: GuardedBackend, step: GenerationStep | GenerationStopped

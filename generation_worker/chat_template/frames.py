@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from generation_worker.chat_template.rendering import ChatTemplateError, Rendered, render_template
-from groundwire.prompt import ChatFrame, ChatFrames, Wording, wording
+from groundwire.prompt import ChatFrame, ChatFrames, PromptKind, Wording, wording
 
 _THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
 _MIN_TURN_END_CHARS, _MAX_TURN_END_CHARS = 3, 64
@@ -33,16 +33,17 @@ def frames_of(template: str, special: SpecialTexts) -> ChatFrames:
     """
     # Letters and digits: nothing that a template would trim or escape, and in no template.
     mark, reply = f"content{secrets.token_hex(8)}", f"reply{secrets.token_hex(8)}"
-    both = [wording(closed_book=closed_book) for closed_book in (False, True)]
-    rendered = iter(render_template(template, [case for words in both for case in _cases(words, mark, reply, special)]))
-    frames: list[ChatFrame] = []
+    wordings = {kind: wording(kind) for kind in PromptKind}
+    cases = [case for words in wordings.values() for case in _cases(words, mark, reply, special)]
+    rendered = iter(render_template(template, cases))
+    frames: dict[PromptKind, ChatFrame] = {}
     turn_end = ""
-    for words in both:
+    for kind, words in wordings.items():
         system, user, system_replied, user_replied = (next(rendered) for _ in range(4))
         knows_system = system.text is not None and words.instruction in system.text
-        frames.append(_frame(system if knows_system else user, mark, words))
+        frames[kind] = _frame(system if knows_system else user, mark, words)
         turn_end = _turn_end(system_replied if knows_system else user_replied, reply)
-    return ChatFrames(frames[0], frames[1], turn_end)
+    return ChatFrames(frames, turn_end)
 
 
 def _cases(words: Wording, mark: str, reply: str, special: SpecialTexts) -> Iterator[dict[str, object]]:

@@ -20,6 +20,7 @@ from generation_worker.engine.protocol import (
     PromptPacked,
 )
 from generation_worker.engine.slots import Slot
+from generation_worker.generator_identity import file_fingerprint, identity_of
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import answer_pb2
 
@@ -60,6 +61,9 @@ class LlamaEngine:
         )
         self.model = model
         self.slot_count = slot_count
+        self.identity = identity_of(
+            "llama", {"model": model, "file": file_fingerprint(path), "context_tokens": llama.context_tokens}
+        )
         self._llama = llama
         self._start_tokens = prompt_start(llama)
         self._slots = [Slot(sequence) for sequence in range(slot_count)]

@@ -28,9 +28,8 @@ def model_frames(model: Any, vocab: Any) -> ChatFrames:
     frames = frames_of(template.decode(errors="replace"), special)
     if not special.bos or not llama_cpp.llama_vocab_get_add_bos(vocab):
         return frames
-    return ChatFrames(
-        _begun_with(special.bos, frames.with_sources), _begun_with(special.bos, frames.closed_book), frames.turn_end
-    )
+    begun = {kind: _begun_with(special.bos, frame) for kind, frame in frames.of_kind.items()}
+    return ChatFrames(begun, frames.turn_end)
 
 
 def _begun_with(bos: str, frame: ChatFrame) -> ChatFrame:

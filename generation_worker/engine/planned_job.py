@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from generation_worker.engine.passage_prompts import pack_passage_prompts
 from generation_worker.engine.prompt import PackedPrompt, Tokenizer, pack_prompt
 from groundwire.internal.v1 import job_pb2
+from groundwire.prompt import prompt_kind
 from groundwire.v1 import answer_pb2, passage_pb2
 
 DEFAULT_COMPLETION_TOKENS = 256
@@ -43,7 +44,8 @@ def plan_job(tokenizer: Tokenizer, job: job_pb2.GenerationJob, *, context_tokens
             passages,
             most_tokens,
             answer_start=job.answer_start,
-            closed_book=job.closed_book,
+            kind=prompt_kind(job),
+            history=job.condensing.history,
         )
 
     completion_tokens = job.max_completion_tokens or DEFAULT_COMPLETION_TOKENS

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from generation_worker.engine.protocol import GenerationError
-from groundwire.prompt import ChatFrames, Segment, prompt_segments
-from groundwire.v1 import passage_pb2
+from groundwire.prompt import ChatFrames, PromptKind, Segment, prompt_segments
+from groundwire.v1 import answer_pb2, passage_pb2
 
 _STOPS = ("<|im_end|>", "<|im_start|>", "<|endoftext|>", "\nQuestion:")
 MIN_CUT_TOKENS = 64
@@ -52,7 +52,8 @@ def pack_prompt(
     budget_tokens: int,
     *,
     answer_start: str = "",
-    closed_book: bool = False,
+    kind: PromptKind = PromptKind.WITH_SOURCES,
+    history: Sequence[answer_pb2.ConversationTurn] = (),
 ) -> PackedPrompt:
     """Pack passages, best first, until one does not fit; that one is cut if enough of it fits, the rest is dropped.
 
@@ -60,7 +61,7 @@ def pack_prompt(
         GenerationError: the question alone passes the budget.
     """
     segments = prompt_segments(
-        question, passages, answer_start=answer_start, closed_book=closed_book, frames=tokenizer.chat_frames
+        question, passages, answer_start=answer_start, kind=kind, history=history, frames=tokenizer.chat_frames
     )
     start = _tokens(tokenizer, segments[0])
     end = [token for segment in segments[1 + len(passages) :] for token in _tokens(tokenizer, segment)]

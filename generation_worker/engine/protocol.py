@@ -72,6 +72,10 @@ class Capacity(Protocol):
         """Name of the model."""
 
     @property
+    def identity(self) -> str:
+        """What decides its words besides a job, as a hash; equal where the same model is set up the same way."""
+
+    @property
     def context_tokens(self) -> int:
         """Tokens of prompt and completion together, of each generation."""
 

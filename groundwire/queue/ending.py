@@ -35,6 +35,7 @@ class Ending:
     generator: answer_pb2.GeneratorInfo | None = None
     attempt: int = 0
     ignores_answer_start: bool = False
+    generator_identity: str = ""
 
     @property
     def is_retryable(self) -> bool:
@@ -53,6 +54,7 @@ class Ending:
                 message=self.message,
                 generator=self.generator,
                 ignores_answer_start=self.ignores_answer_start,
+                generator_identity=self.generator_identity,
             ),
         )
 

@@ -24,6 +24,14 @@ class WorkerInfo:
     silent_s: float
     slot_count: int = 1
     version: str = ""
+    not_accepting_reason: str = ""
+    accepts_again_after_s: float | None = None
+    generator_identity: str = ""
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether it takes jobs at present."""
+        return not self.not_accepting_reason
 
 
 async def report_alive(redis: Redis, worker_id: str, record: job_pb2.WorkerRecord) -> None:
@@ -60,6 +68,11 @@ async def seen_workers(redis: Redis) -> list[WorkerInfo]:
                 silent_s=max(0.0, (now_ms - seen_ms) / 1000),
                 slot_count=max(1, record.slot_count),
                 version=record.version,
+                not_accepting_reason=record.not_accepting_reason,
+                accepts_again_after_s=(
+                    record.accepts_again_after.ToNanoseconds() / 1e9 if record.HasField("accepts_again_after") else None
+                ),
+                generator_identity=record.generator_identity,
             )
         )
     return workers

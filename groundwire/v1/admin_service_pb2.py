@@ -27,7 +27,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from groundwire.v1 import error_pb2 as groundwire_dot_v1_dot_error__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!groundwire/v1/admin_service.proto\x12\rgroundwire.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19groundwire/v1/error.proto\"\x14\n\x12GetSettingsRequest\"\x9b\x01\n\x13GetSettingsResponse\x12\x42\n\x08settings\x18\x01 \x03(\x0b\x32\x30.groundwire.v1.GetSettingsResponse.SettingsEntry\x12\x0f\n\x07version\x18\x02 \x01(\t\x1a/\n\rSettingsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x16\n\x14GetQueueStatsRequest\"\xac\x01\n\x15GetQueueStatsResponse\x12\x15\n\rwaiting_count\x18\x01 \x01(\x05\x12\x15\n\rrunning_count\x18\x02 \x01(\x05\x12\x19\n\x11\x64\x65\x61\x64_letter_count\x18\x03 \x01(\x05\x12\x19\n\x11live_worker_count\x18\x04 \x01(\x05\x12\x12\n\nslot_count\x18\x05 \x01(\x05\x12\x1b\n\x13waiting_batch_count\x18\x06 \x01(\x05\"\xdd\x01\n\x06Worker\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\x32\n\x0elast_seen_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x06uptime\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nslot_count\x18\x05 \x01(\x05\x12\x15\n\rrunning_count\x18\x06 \x01(\x05\x12\x0f\n\x07version\x18\x07 \x01(\t\x12\x16\n\x0e\x63ontext_tokens\x18\x08 \x01(\x05\"\x14\n\x12ListWorkersRequest\"=\n\x13ListWorkersResponse\x12&\n\x07workers\x18\x01 \x03(\x0b\x32\x15.groundwire.v1.Worker\"\xc4\x01\n\nDeadLetter\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12*\n\x06reason\x18\x02 \x01(\x0e\x32\x1a.groundwire.v1.ErrorReason\x12(\n\x04time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x63rash_count\x18\x04 \x01(\x05\x12\x11\n\tworker_id\x18\x05 \x01(\t\x12\x10\n\x08question\x18\x06 \x01(\t\x12\x12\n\nreplayable\x18\x07 \x01(\x08\"?\n\x16ListDeadLettersRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"c\n\x17ListDeadLettersResponse\x12/\n\x0c\x64\x65\x61\x64_letters\x18\x01 \x03(\x0b\x32\x19.groundwire.v1.DeadLetter\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"-\n\x17ReplayDeadLetterRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\"\x1a\n\x18ReplayDeadLetterResponse\"]\n\x17PurgeDeadLettersRequest\x12-\n\nolder_than\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x0brequest_ids\x18\x02 \x03(\t\"0\n\x18PurgeDeadLettersResponse\x12\x14\n\x0cpurged_count\x18\x01 \x01(\x05\x32\xc2\x04\n\x0c\x41\x64minService\x12T\n\x0bGetSettings\x12!.groundwire.v1.GetSettingsRequest\x1a\".groundwire.v1.GetSettingsResponse\x12Z\n\rGetQueueStats\x12#.groundwire.v1.GetQueueStatsRequest\x1a$.groundwire.v1.GetQueueStatsResponse\x12T\n\x0bListWorkers\x12!.groundwire.v1.ListWorkersRequest\x1a\".groundwire.v1.ListWorkersResponse\x12`\n\x0fListDeadLetters\x12%.groundwire.v1.ListDeadLettersRequest\x1a&.groundwire.v1.ListDeadLettersResponse\x12\x63\n\x10ReplayDeadLetter\x12&.groundwire.v1.ReplayDeadLetterRequest\x1a\'.groundwire.v1.ReplayDeadLetterResponse\x12\x63\n\x10PurgeDeadLetters\x12&.groundwire.v1.PurgeDeadLettersRequest\x1a\'.groundwire.v1.PurgeDeadLettersResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!groundwire/v1/admin_service.proto\x12\rgroundwire.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19groundwire/v1/error.proto\"\x14\n\x12GetSettingsRequest\"\x9b\x01\n\x13GetSettingsResponse\x12\x42\n\x08settings\x18\x01 \x03(\x0b\x32\x30.groundwire.v1.GetSettingsResponse.SettingsEntry\x12\x0f\n\x07version\x18\x02 \x01(\t\x1a/\n\rSettingsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x16\n\x14GetQueueStatsRequest\"\xcc\x01\n\x15GetQueueStatsResponse\x12\x15\n\rwaiting_count\x18\x01 \x01(\x05\x12\x15\n\rrunning_count\x18\x02 \x01(\x05\x12\x19\n\x11\x64\x65\x61\x64_letter_count\x18\x03 \x01(\x05\x12\x19\n\x11live_worker_count\x18\x04 \x01(\x05\x12\x12\n\nslot_count\x18\x05 \x01(\x05\x12\x1b\n\x13waiting_batch_count\x18\x06 \x01(\x05\x12\x1e\n\x16\x61\x63\x63\x65pting_worker_count\x18\x07 \x01(\x05\"\xfb\x01\n\x06Worker\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\x32\n\x0elast_seen_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x06uptime\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nslot_count\x18\x05 \x01(\x05\x12\x15\n\rrunning_count\x18\x06 \x01(\x05\x12\x0f\n\x07version\x18\x07 \x01(\t\x12\x16\n\x0e\x63ontext_tokens\x18\x08 \x01(\x05\x12\x1c\n\x14not_accepting_reason\x18\t \x01(\t\"\x14\n\x12ListWorkersRequest\"=\n\x13ListWorkersResponse\x12&\n\x07workers\x18\x01 \x03(\x0b\x32\x15.groundwire.v1.Worker\"\xc4\x01\n\nDeadLetter\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12*\n\x06reason\x18\x02 \x01(\x0e\x32\x1a.groundwire.v1.ErrorReason\x12(\n\x04time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x63rash_count\x18\x04 \x01(\x05\x12\x11\n\tworker_id\x18\x05 \x01(\t\x12\x10\n\x08question\x18\x06 \x01(\t\x12\x12\n\nreplayable\x18\x07 \x01(\x08\"?\n\x16ListDeadLettersRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"c\n\x17ListDeadLettersResponse\x12/\n\x0c\x64\x65\x61\x64_letters\x18\x01 \x03(\x0b\x32\x19.groundwire.v1.DeadLetter\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"-\n\x17ReplayDeadLetterRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\"\x1a\n\x18ReplayDeadLetterResponse\"]\n\x17PurgeDeadLettersRequest\x12-\n\nolder_than\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x0brequest_ids\x18\x02 \x03(\t\"0\n\x18PurgeDeadLettersResponse\x12\x14\n\x0cpurged_count\x18\x01 \x01(\x05\x32\xc2\x04\n\x0c\x41\x64minService\x12T\n\x0bGetSettings\x12!.groundwire.v1.GetSettingsRequest\x1a\".groundwire.v1.GetSettingsResponse\x12Z\n\rGetQueueStats\x12#.groundwire.v1.GetQueueStatsRequest\x1a$.groundwire.v1.GetQueueStatsResponse\x12T\n\x0bListWorkers\x12!.groundwire.v1.ListWorkersRequest\x1a\".groundwire.v1.ListWorkersResponse\x12`\n\x0fListDeadLetters\x12%.groundwire.v1.ListDeadLettersRequest\x1a&.groundwire.v1.ListDeadLettersResponse\x12\x63\n\x10ReplayDeadLetter\x12&.groundwire.v1.ReplayDeadLetterRequest\x1a\'.groundwire.v1.ReplayDeadLetterResponse\x12\x63\n\x10PurgeDeadLetters\x12&.groundwire.v1.PurgeDeadLettersRequest\x1a\'.groundwire.v1.PurgeDeadLettersResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -45,27 +45,27 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETQUEUESTATSREQUEST']._serialized_start=324
   _globals['_GETQUEUESTATSREQUEST']._serialized_end=346
   _globals['_GETQUEUESTATSRESPONSE']._serialized_start=349
-  _globals['_GETQUEUESTATSRESPONSE']._serialized_end=521
-  _globals['_WORKER']._serialized_start=524
-  _globals['_WORKER']._serialized_end=745
-  _globals['_LISTWORKERSREQUEST']._serialized_start=747
-  _globals['_LISTWORKERSREQUEST']._serialized_end=767
-  _globals['_LISTWORKERSRESPONSE']._serialized_start=769
-  _globals['_LISTWORKERSRESPONSE']._serialized_end=830
-  _globals['_DEADLETTER']._serialized_start=833
-  _globals['_DEADLETTER']._serialized_end=1029
-  _globals['_LISTDEADLETTERSREQUEST']._serialized_start=1031
-  _globals['_LISTDEADLETTERSREQUEST']._serialized_end=1094
-  _globals['_LISTDEADLETTERSRESPONSE']._serialized_start=1096
-  _globals['_LISTDEADLETTERSRESPONSE']._serialized_end=1195
-  _globals['_REPLAYDEADLETTERREQUEST']._serialized_start=1197
-  _globals['_REPLAYDEADLETTERREQUEST']._serialized_end=1242
-  _globals['_REPLAYDEADLETTERRESPONSE']._serialized_start=1244
-  _globals['_REPLAYDEADLETTERRESPONSE']._serialized_end=1270
-  _globals['_PURGEDEADLETTERSREQUEST']._serialized_start=1272
-  _globals['_PURGEDEADLETTERSREQUEST']._serialized_end=1365
-  _globals['_PURGEDEADLETTERSRESPONSE']._serialized_start=1367
-  _globals['_PURGEDEADLETTERSRESPONSE']._serialized_end=1415
-  _globals['_ADMINSERVICE']._serialized_start=1418
-  _globals['_ADMINSERVICE']._serialized_end=1996
+  _globals['_GETQUEUESTATSRESPONSE']._serialized_end=553
+  _globals['_WORKER']._serialized_start=556
+  _globals['_WORKER']._serialized_end=807
+  _globals['_LISTWORKERSREQUEST']._serialized_start=809
+  _globals['_LISTWORKERSREQUEST']._serialized_end=829
+  _globals['_LISTWORKERSRESPONSE']._serialized_start=831
+  _globals['_LISTWORKERSRESPONSE']._serialized_end=892
+  _globals['_DEADLETTER']._serialized_start=895
+  _globals['_DEADLETTER']._serialized_end=1091
+  _globals['_LISTDEADLETTERSREQUEST']._serialized_start=1093
+  _globals['_LISTDEADLETTERSREQUEST']._serialized_end=1156
+  _globals['_LISTDEADLETTERSRESPONSE']._serialized_start=1158
+  _globals['_LISTDEADLETTERSRESPONSE']._serialized_end=1257
+  _globals['_REPLAYDEADLETTERREQUEST']._serialized_start=1259
+  _globals['_REPLAYDEADLETTERREQUEST']._serialized_end=1304
+  _globals['_REPLAYDEADLETTERRESPONSE']._serialized_start=1306
+  _globals['_REPLAYDEADLETTERRESPONSE']._serialized_end=1332
+  _globals['_PURGEDEADLETTERSREQUEST']._serialized_start=1334
+  _globals['_PURGEDEADLETTERSREQUEST']._serialized_end=1427
+  _globals['_PURGEDEADLETTERSRESPONSE']._serialized_start=1429
+  _globals['_PURGEDEADLETTERSRESPONSE']._serialized_end=1477
+  _globals['_ADMINSERVICE']._serialized_start=1480
+  _globals['_ADMINSERVICE']._serialized_end=2058
 # @@protoc_insertion_point(module_scope)

@@ -115,6 +115,7 @@ class GetQueueStatsResponse(_message.Message):
     LIVE_WORKER_COUNT_FIELD_NUMBER: _builtins.int
     SLOT_COUNT_FIELD_NUMBER: _builtins.int
     WAITING_BATCH_COUNT_FIELD_NUMBER: _builtins.int
+    ACCEPTING_WORKER_COUNT_FIELD_NUMBER: _builtins.int
     waiting_count: _builtins.int
     """Jobs that wait for a worker."""
     running_count: _builtins.int
@@ -127,6 +128,8 @@ class GetQueueStatsResponse(_message.Message):
     """Jobs that the live workers can work on at a time, together."""
     waiting_batch_count: _builtins.int
     """Of waiting_count, those of priority BATCH."""
+    accepting_worker_count: _builtins.int
+    """Of live_worker_count, those that take jobs at present; ListWorkers says why the others do not."""
     def __init__(
         self,
         *,
@@ -136,10 +139,11 @@ class GetQueueStatsResponse(_message.Message):
         live_worker_count: _builtins.int = ...,
         slot_count: _builtins.int = ...,
         waiting_batch_count: _builtins.int = ...,
+        accepting_worker_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dead_letter_count", b"dead_letter_count", "live_worker_count", b"live_worker_count", "running_count", b"running_count", "slot_count", b"slot_count", "waiting_batch_count", b"waiting_batch_count", "waiting_count", b"waiting_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepting_worker_count", b"accepting_worker_count", "dead_letter_count", b"dead_letter_count", "live_worker_count", b"live_worker_count", "running_count", b"running_count", "slot_count", b"slot_count", "waiting_batch_count", b"waiting_batch_count", "waiting_count", b"waiting_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -159,6 +163,7 @@ class Worker(_message.Message):
     RUNNING_COUNT_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
     CONTEXT_TOKENS_FIELD_NUMBER: _builtins.int
+    NOT_ACCEPTING_REASON_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
     """Its name, unique among live workers."""
     model: _builtins.str
@@ -171,6 +176,8 @@ class Worker(_message.Message):
     """Version of its software; empty when it does not say."""
     context_tokens: _builtins.int
     """Tokens of prompt and completion together that its model can hold."""
+    not_accepting_reason: _builtins.str
+    """Why it takes no jobs at present, for example since its only backend fails; empty while it takes them."""
     @_builtins.property
     def last_seen_time(self) -> _timestamp_pb2.Timestamp:
         """When it last showed a sign of life."""
@@ -190,10 +197,11 @@ class Worker(_message.Message):
         running_count: _builtins.int = ...,
         version: _builtins.str = ...,
         context_tokens: _builtins.int = ...,
+        not_accepting_reason: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["last_seen_time", b"last_seen_time", "uptime", b"uptime"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["context_tokens", b"context_tokens", "last_seen_time", b"last_seen_time", "model", b"model", "running_count", b"running_count", "slot_count", b"slot_count", "uptime", b"uptime", "version", b"version", "worker_id", b"worker_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["context_tokens", b"context_tokens", "last_seen_time", b"last_seen_time", "model", b"model", "not_accepting_reason", b"not_accepting_reason", "running_count", b"running_count", "slot_count", b"slot_count", "uptime", b"uptime", "version", b"version", "worker_id", b"worker_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -27,43 +27,47 @@ from groundwire.v1 import passage_pb2 as groundwire_dot_v1_dot_passage__pb2
 from groundwire.v1 import retrieval_service_pb2 as groundwire_dot_v1_dot_retrieval__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1agroundwire/v1/answer.proto\x12\rgroundwire.v1\x1a\x19groundwire/v1/error.proto\x1a\x1bgroundwire/v1/passage.proto\x1a%groundwire/v1/retrieval_service.proto\"\x96\x01\n\x0ePackingOptions\x12*\n\x05order\x18\x01 \x01(\x0e\x32\x1b.groundwire.v1.PackingOrder\x12\x1b\n\x0emax_per_source\x18\x02 \x01(\x05H\x00\x88\x01\x01\x12\x18\n\x0b\x66ocus_chars\x18\x03 \x01(\x05H\x01\x88\x01\x01\x42\x11\n\x0f_max_per_sourceB\x0e\n\x0c_focus_chars\"\\\n\rPackedPassage\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x12\n\nstart_char\x18\x02 \x01(\x05\x12\x10\n\x08\x65nd_char\x18\x03 \x01(\x05\x12\x17\n\x0fpassage_indexes\x18\x04 \x03(\x05\"Y\n\x0e\x44roppedPassage\x12\x15\n\rpassage_index\x18\x01 \x01(\x05\x12\x30\n\x06reason\x18\x02 \x01(\x0e\x32 .groundwire.v1.PassageDropReason\"4\n\x10\x43onversationTurn\x12\x10\n\x08question\x18\x01 \x01(\t\x12\x0e\n\x06\x61nswer\x18\x02 \x01(\t\"\x89\x01\n\x08\x43itation\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x12\n\nstart_char\x18\x02 \x01(\x05\x12\x10\n\x08\x65nd_char\x18\x03 \x01(\x05\x12\x12\n\nstart_line\x18\x04 \x01(\x05\x12\x10\n\x08\x65nd_line\x18\x05 \x01(\x05\x12\x0c\n\x04text\x18\x06 \x01(\t\x12\x15\n\rpassage_index\x18\x07 \x01(\x05\"d\n\x0fSentenceSupport\x12\x12\n\nstart_char\x18\x01 \x01(\x05\x12\x10\n\x08\x65nd_char\x18\x02 \x01(\x05\x12\x11\n\tsupported\x18\x03 \x01(\x08\x12\x18\n\x10\x63itation_indexes\x18\x04 \x03(\x05\"]\n\rPassageWeight\x12\x14\n\x0cpacked_index\x18\x01 \x01(\x05\x12\r\n\x05prior\x18\x02 \x01(\x01\x12\x11\n\tposterior\x18\x03 \x01(\x01\x12\x14\n\x0cwrote_answer\x18\x04 \x01(\x08\"\xab\x02\n\rGeneratorInfo\x12\r\n\x05model\x18\x01 \x01(\t\x12\'\n\x04mode\x18\x02 \x01(\x0e\x32\x19.groundwire.v1.AnswerMode\x12\x33\n\x0f\x66\x61llback_reason\x18\x03 \x01(\x0e\x32\x1a.groundwire.v1.ErrorReason\x12\x15\n\rprompt_tokens\x18\x04 \x01(\x05\x12\x19\n\x11\x63ompletion_tokens\x18\x05 \x01(\x05\x12\x1f\n\x17\x64ropped_passage_indexes\x18\x06 \x03(\x05\x12\x12\n\nfrom_cache\x18\x07 \x01(\x08\x12\x35\n\x0fpassage_weights\x18\x08 \x03(\x0b\x32\x1c.groundwire.v1.PassageWeight\x12\x0f\n\x07\x62\x61\x63kend\x18\x14 \x01(\t\"\xd8\x04\n\x0c\x41nswerResult\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12)\n\x05state\x18\x02 \x01(\x0e\x32\x1a.groundwire.v1.AnswerState\x12\x0c\n\x04text\x18\x03 \x01(\t\x12*\n\tcitations\x18\x04 \x03(\x0b\x32\x17.groundwire.v1.Citation\x12\x31\n\tsentences\x18\x05 \x03(\x0b\x32\x1e.groundwire.v1.SentenceSupport\x12/\n\tgenerator\x18\x06 \x01(\x0b\x32\x1c.groundwire.v1.GeneratorInfo\x12\x41\n\x15\x61nswer_skipped_reason\x18\x07 \x01(\x0e\x32\".groundwire.v1.AnswerSkippedReason\x12)\n\x06status\x18\x08 \x01(\x0b\x32\x19.groundwire.v1.ItemStatus\x12(\n\x08passages\x18\t \x03(\x0b\x32\x16.groundwire.v1.Passage\x12\x18\n\x10index_generation\x18\n \x01(\x03\x12\x15\n\rattempt_count\x18\x0b \x01(\x05\x12\x1b\n\x13standalone_question\x18\x0c \x01(\t\x12\x15\n\rmissing_words\x18\r \x03(\t\x12\x35\n\x0fpacked_passages\x18\x0e \x03(\x0b\x32\x1c.groundwire.v1.PackedPassage\x12\x37\n\x10\x64ropped_passages\x18\x0f \x03(\x0b\x32\x1d.groundwire.v1.DroppedPassage*\x95\x01\n\nAnswerMode\x12\x1b\n\x17\x41NSWER_MODE_UNSPECIFIED\x10\x00\x12\x15\n\x11\x41NSWER_MODE_STUFF\x10\x01\x12\x1a\n\x16\x41NSWER_MODE_EXTRACTIVE\x10\x02\x12\x1c\n\x18\x41NSWER_MODE_RAG_SEQUENCE\x10\x03\x12\x19\n\x15\x41NSWER_MODE_RAG_TOKEN\x10\x04*k\n\x0e\x41nswerFallback\x12\x1f\n\x1b\x41NSWER_FALLBACK_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x41NSWER_FALLBACK_EXTRACTIVE\x10\x01\x12\x18\n\x14\x41NSWER_FALLBACK_NONE\x10\x02*o\n\x10\x44isconnectPolicy\x12!\n\x1d\x44ISCONNECT_POLICY_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x44ISCONNECT_POLICY_CANCEL\x10\x01\x12\x1a\n\x16\x44ISCONNECT_POLICY_KEEP\x10\x02*m\n\x0e\x41nswerPriority\x12\x1f\n\x1b\x41NSWER_PRIORITY_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x41NSWER_PRIORITY_INTERACTIVE\x10\x01\x12\x19\n\x15\x41NSWER_PRIORITY_BATCH\x10\x02*\xaf\x01\n\x0b\x41nswerState\x12\x1c\n\x18\x41NSWER_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x41NSWER_STATE_ANSWERED\x10\x01\x12\x18\n\x14\x41NSWER_STATE_SKIPPED\x10\x02\x12\x1a\n\x16\x41NSWER_STATE_CANCELLED\x10\x03\x12\x18\n\x14\x41NSWER_STATE_EXPIRED\x10\x04\x12\x17\n\x13\x41NSWER_STATE_FAILED\x10\x05*\x84\x01\n\x0cPackingOrder\x12\x1d\n\x19PACKING_ORDER_UNSPECIFIED\x10\x00\x12\x1c\n\x18PACKING_ORDER_BEST_FIRST\x10\x01\x12\x1b\n\x17PACKING_ORDER_BEST_LAST\x10\x02\x12\x1a\n\x16PACKING_ORDER_DOCUMENT\x10\x03*\xbe\x01\n\x11PassageDropReason\x12#\n\x1fPASSAGE_DROP_REASON_UNSPECIFIED\x10\x00\x12\x1e\n\x1aPASSAGE_DROP_REASON_BUDGET\x10\x01\x12\"\n\x1ePASSAGE_DROP_REASON_PER_SOURCE\x10\x02\x12!\n\x1dPASSAGE_DROP_REASON_DUPLICATE\x10\x03\x12\x1d\n\x19PASSAGE_DROP_REASON_FOCUS\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1agroundwire/v1/answer.proto\x12\rgroundwire.v1\x1a\x19groundwire/v1/error.proto\x1a\x1bgroundwire/v1/passage.proto\x1a%groundwire/v1/retrieval_service.proto\"\x96\x01\n\x0ePackingOptions\x12*\n\x05order\x18\x01 \x01(\x0e\x32\x1b.groundwire.v1.PackingOrder\x12\x1b\n\x0emax_per_source\x18\x02 \x01(\x05H\x00\x88\x01\x01\x12\x18\n\x0b\x66ocus_chars\x18\x03 \x01(\x05H\x01\x88\x01\x01\x42\x11\n\x0f_max_per_sourceB\x0e\n\x0c_focus_chars\"\\\n\rPackedPassage\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x12\n\nstart_char\x18\x02 \x01(\x05\x12\x10\n\x08\x65nd_char\x18\x03 \x01(\x05\x12\x17\n\x0fpassage_indexes\x18\x04 \x03(\x05\"Y\n\x0e\x44roppedPassage\x12\x15\n\rpassage_index\x18\x01 \x01(\x05\x12\x30\n\x06reason\x18\x02 \x01(\x0e\x32 .groundwire.v1.PassageDropReason\"\xa3\x01\n\x12QuestionCondensing\x12/\n\x06method\x18\x01 \x01(\x0e\x32\x1f.groundwire.v1.CondensingMethod\x12\x33\n\x0f\x66\x61llback_reason\x18\x02 \x01(\x0e\x32\x1a.groundwire.v1.ErrorReason\x12\x18\n\x10\x66\x61llback_message\x18\x03 \x01(\t\x12\r\n\x05model\x18\x04 \x01(\t\"4\n\x10\x43onversationTurn\x12\x10\n\x08question\x18\x01 \x01(\t\x12\x0e\n\x06\x61nswer\x18\x02 \x01(\t\"\x89\x01\n\x08\x43itation\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x12\n\nstart_char\x18\x02 \x01(\x05\x12\x10\n\x08\x65nd_char\x18\x03 \x01(\x05\x12\x12\n\nstart_line\x18\x04 \x01(\x05\x12\x10\n\x08\x65nd_line\x18\x05 \x01(\x05\x12\x0c\n\x04text\x18\x06 \x01(\t\x12\x15\n\rpassage_index\x18\x07 \x01(\x05\"d\n\x0fSentenceSupport\x12\x12\n\nstart_char\x18\x01 \x01(\x05\x12\x10\n\x08\x65nd_char\x18\x02 \x01(\x05\x12\x11\n\tsupported\x18\x03 \x01(\x08\x12\x18\n\x10\x63itation_indexes\x18\x04 \x03(\x05\"]\n\rPassageWeight\x12\x14\n\x0cpacked_index\x18\x01 \x01(\x05\x12\r\n\x05prior\x18\x02 \x01(\x01\x12\x11\n\tposterior\x18\x03 \x01(\x01\x12\x14\n\x0cwrote_answer\x18\x04 \x01(\x08\"\xab\x02\n\rGeneratorInfo\x12\r\n\x05model\x18\x01 \x01(\t\x12\'\n\x04mode\x18\x02 \x01(\x0e\x32\x19.groundwire.v1.AnswerMode\x12\x33\n\x0f\x66\x61llback_reason\x18\x03 \x01(\x0e\x32\x1a.groundwire.v1.ErrorReason\x12\x15\n\rprompt_tokens\x18\x04 \x01(\x05\x12\x19\n\x11\x63ompletion_tokens\x18\x05 \x01(\x05\x12\x1f\n\x17\x64ropped_passage_indexes\x18\x06 \x03(\x05\x12\x12\n\nfrom_cache\x18\x07 \x01(\x08\x12\x35\n\x0fpassage_weights\x18\x08 \x03(\x0b\x32\x1c.groundwire.v1.PassageWeight\x12\x0f\n\x07\x62\x61\x63kend\x18\x14 \x01(\t\"\x8f\x05\n\x0c\x41nswerResult\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12)\n\x05state\x18\x02 \x01(\x0e\x32\x1a.groundwire.v1.AnswerState\x12\x0c\n\x04text\x18\x03 \x01(\t\x12*\n\tcitations\x18\x04 \x03(\x0b\x32\x17.groundwire.v1.Citation\x12\x31\n\tsentences\x18\x05 \x03(\x0b\x32\x1e.groundwire.v1.SentenceSupport\x12/\n\tgenerator\x18\x06 \x01(\x0b\x32\x1c.groundwire.v1.GeneratorInfo\x12\x41\n\x15\x61nswer_skipped_reason\x18\x07 \x01(\x0e\x32\".groundwire.v1.AnswerSkippedReason\x12)\n\x06status\x18\x08 \x01(\x0b\x32\x19.groundwire.v1.ItemStatus\x12(\n\x08passages\x18\t \x03(\x0b\x32\x16.groundwire.v1.Passage\x12\x18\n\x10index_generation\x18\n \x01(\x03\x12\x15\n\rattempt_count\x18\x0b \x01(\x05\x12\x1b\n\x13standalone_question\x18\x0c \x01(\t\x12\x15\n\rmissing_words\x18\r \x03(\t\x12\x35\n\x0fpacked_passages\x18\x0e \x03(\x0b\x32\x1c.groundwire.v1.PackedPassage\x12\x37\n\x10\x64ropped_passages\x18\x0f \x03(\x0b\x32\x1d.groundwire.v1.DroppedPassage\x12\x35\n\ncondensing\x18\x10 \x01(\x0b\x32!.groundwire.v1.QuestionCondensing*\x95\x01\n\nAnswerMode\x12\x1b\n\x17\x41NSWER_MODE_UNSPECIFIED\x10\x00\x12\x15\n\x11\x41NSWER_MODE_STUFF\x10\x01\x12\x1a\n\x16\x41NSWER_MODE_EXTRACTIVE\x10\x02\x12\x1c\n\x18\x41NSWER_MODE_RAG_SEQUENCE\x10\x03\x12\x19\n\x15\x41NSWER_MODE_RAG_TOKEN\x10\x04*k\n\x0e\x41nswerFallback\x12\x1f\n\x1b\x41NSWER_FALLBACK_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x41NSWER_FALLBACK_EXTRACTIVE\x10\x01\x12\x18\n\x14\x41NSWER_FALLBACK_NONE\x10\x02*o\n\x10\x44isconnectPolicy\x12!\n\x1d\x44ISCONNECT_POLICY_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x44ISCONNECT_POLICY_CANCEL\x10\x01\x12\x1a\n\x16\x44ISCONNECT_POLICY_KEEP\x10\x02*m\n\x0e\x41nswerPriority\x12\x1f\n\x1b\x41NSWER_PRIORITY_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x41NSWER_PRIORITY_INTERACTIVE\x10\x01\x12\x19\n\x15\x41NSWER_PRIORITY_BATCH\x10\x02*\xaf\x01\n\x0b\x41nswerState\x12\x1c\n\x18\x41NSWER_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x41NSWER_STATE_ANSWERED\x10\x01\x12\x18\n\x14\x41NSWER_STATE_SKIPPED\x10\x02\x12\x1a\n\x16\x41NSWER_STATE_CANCELLED\x10\x03\x12\x18\n\x14\x41NSWER_STATE_EXPIRED\x10\x04\x12\x17\n\x13\x41NSWER_STATE_FAILED\x10\x05*\x84\x01\n\x0cPackingOrder\x12\x1d\n\x19PACKING_ORDER_UNSPECIFIED\x10\x00\x12\x1c\n\x18PACKING_ORDER_BEST_FIRST\x10\x01\x12\x1b\n\x17PACKING_ORDER_BEST_LAST\x10\x02\x12\x1a\n\x16PACKING_ORDER_DOCUMENT\x10\x03*\xbe\x01\n\x11PassageDropReason\x12#\n\x1fPASSAGE_DROP_REASON_UNSPECIFIED\x10\x00\x12\x1e\n\x1aPASSAGE_DROP_REASON_BUDGET\x10\x01\x12\"\n\x1ePASSAGE_DROP_REASON_PER_SOURCE\x10\x02\x12!\n\x1dPASSAGE_DROP_REASON_DUPLICATE\x10\x03\x12\x1d\n\x19PASSAGE_DROP_REASON_FOCUS\x10\x04*n\n\x10\x43ondensingMethod\x12!\n\x1d\x43ONDENSING_METHOD_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x43ONDENSING_METHOD_RULE\x10\x01\x12\x1b\n\x17\x43ONDENSING_METHOD_MODEL\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'groundwire.v1.answer_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ANSWERMODE']._serialized_start=1775
-  _globals['_ANSWERMODE']._serialized_end=1924
-  _globals['_ANSWERFALLBACK']._serialized_start=1926
-  _globals['_ANSWERFALLBACK']._serialized_end=2033
-  _globals['_DISCONNECTPOLICY']._serialized_start=2035
-  _globals['_DISCONNECTPOLICY']._serialized_end=2146
-  _globals['_ANSWERPRIORITY']._serialized_start=2148
-  _globals['_ANSWERPRIORITY']._serialized_end=2257
-  _globals['_ANSWERSTATE']._serialized_start=2260
-  _globals['_ANSWERSTATE']._serialized_end=2435
-  _globals['_PACKINGORDER']._serialized_start=2438
-  _globals['_PACKINGORDER']._serialized_end=2570
-  _globals['_PASSAGEDROPREASON']._serialized_start=2573
-  _globals['_PASSAGEDROPREASON']._serialized_end=2763
+  _globals['_ANSWERMODE']._serialized_start=1996
+  _globals['_ANSWERMODE']._serialized_end=2145
+  _globals['_ANSWERFALLBACK']._serialized_start=2147
+  _globals['_ANSWERFALLBACK']._serialized_end=2254
+  _globals['_DISCONNECTPOLICY']._serialized_start=2256
+  _globals['_DISCONNECTPOLICY']._serialized_end=2367
+  _globals['_ANSWERPRIORITY']._serialized_start=2369
+  _globals['_ANSWERPRIORITY']._serialized_end=2478
+  _globals['_ANSWERSTATE']._serialized_start=2481
+  _globals['_ANSWERSTATE']._serialized_end=2656
+  _globals['_PACKINGORDER']._serialized_start=2659
+  _globals['_PACKINGORDER']._serialized_end=2791
+  _globals['_PASSAGEDROPREASON']._serialized_start=2794
+  _globals['_PASSAGEDROPREASON']._serialized_end=2984
+  _globals['_CONDENSINGMETHOD']._serialized_start=2986
+  _globals['_CONDENSINGMETHOD']._serialized_end=3096
   _globals['_PACKINGOPTIONS']._serialized_start=141
   _globals['_PACKINGOPTIONS']._serialized_end=291
   _globals['_PACKEDPASSAGE']._serialized_start=293
   _globals['_PACKEDPASSAGE']._serialized_end=385
   _globals['_DROPPEDPASSAGE']._serialized_start=387
   _globals['_DROPPEDPASSAGE']._serialized_end=476
-  _globals['_CONVERSATIONTURN']._serialized_start=478
-  _globals['_CONVERSATIONTURN']._serialized_end=530
-  _globals['_CITATION']._serialized_start=533
-  _globals['_CITATION']._serialized_end=670
-  _globals['_SENTENCESUPPORT']._serialized_start=672
-  _globals['_SENTENCESUPPORT']._serialized_end=772
-  _globals['_PASSAGEWEIGHT']._serialized_start=774
-  _globals['_PASSAGEWEIGHT']._serialized_end=867
-  _globals['_GENERATORINFO']._serialized_start=870
-  _globals['_GENERATORINFO']._serialized_end=1169
-  _globals['_ANSWERRESULT']._serialized_start=1172
-  _globals['_ANSWERRESULT']._serialized_end=1772
+  _globals['_QUESTIONCONDENSING']._serialized_start=479
+  _globals['_QUESTIONCONDENSING']._serialized_end=642
+  _globals['_CONVERSATIONTURN']._serialized_start=644
+  _globals['_CONVERSATIONTURN']._serialized_end=696
+  _globals['_CITATION']._serialized_start=699
+  _globals['_CITATION']._serialized_end=836
+  _globals['_SENTENCESUPPORT']._serialized_start=838
+  _globals['_SENTENCESUPPORT']._serialized_end=938
+  _globals['_PASSAGEWEIGHT']._serialized_start=940
+  _globals['_PASSAGEWEIGHT']._serialized_end=1033
+  _globals['_GENERATORINFO']._serialized_start=1036
+  _globals['_GENERATORINFO']._serialized_end=1335
+  _globals['_ANSWERRESULT']._serialized_start=1338
+  _globals['_ANSWERRESULT']._serialized_end=1993
 # @@protoc_insertion_point(module_scope)

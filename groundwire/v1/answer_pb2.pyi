@@ -236,6 +236,40 @@ PASSAGE_DROP_REASON_FOCUS: PassageDropReason.ValueType  # 4
 """Other passages answer better, and took up focus_chars."""
 Global___PassageDropReason: _TypeAlias = PassageDropReason  # noqa: Y015
 
+class _CondensingMethod:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _CondensingMethodEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CondensingMethod.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CONDENSING_METHOD_UNSPECIFIED: _CondensingMethod.ValueType  # 0
+    """The server's default: RULE, unless a setting of the server says MODEL."""
+    CONDENSING_METHOD_RULE: _CondensingMethod.ValueType  # 1
+    """By rules of English: at once, and nothing is invented."""
+    CONDENSING_METHOD_MODEL: _CondensingMethod.ValueType  # 2
+    """By the generator, in a job of its own before anything is searched. What it returns counts only if it is one question
+    that keeps what was asked and holds no word, name or number that the conversation does not; otherwise, and when it
+    does not come in time, the rules do it: 5 s (a server setting), at most a quarter of the answer's time, and all of
+    that quarter for priority BATCH. For models that are larger than the default one, which fails most of it.
+    """
+
+class CondensingMethod(_CondensingMethod, metaclass=_CondensingMethodEnumTypeWrapper):
+    """CondensingMethod is by what a question is made one that stands by itself: with what it leaves to the conversation, and
+    without greetings if its rewriting was asked for.
+    """
+
+CONDENSING_METHOD_UNSPECIFIED: CondensingMethod.ValueType  # 0
+"""The server's default: RULE, unless a setting of the server says MODEL."""
+CONDENSING_METHOD_RULE: CondensingMethod.ValueType  # 1
+"""By rules of English: at once, and nothing is invented."""
+CONDENSING_METHOD_MODEL: CondensingMethod.ValueType  # 2
+"""By the generator, in a job of its own before anything is searched. What it returns counts only if it is one question
+that keeps what was asked and holds no word, name or number that the conversation does not; otherwise, and when it
+does not come in time, the rules do it: 5 s (a server setting), at most a quarter of the answer's time, and all of
+that quarter for priority BATCH. For models that are larger than the default one, which fails most of it.
+"""
+Global___CondensingMethod: _TypeAlias = CondensingMethod  # noqa: Y015
+
 @_typing.final
 class PackingOptions(_message.Message):
     """PackingOptions says what of the retrieved passages the model is given; every field has a default."""
@@ -337,6 +371,40 @@ class DroppedPassage(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DroppedPassage: _TypeAlias = DroppedPassage  # noqa: Y015
+
+@_typing.final
+class QuestionCondensing(_message.Message):
+    """QuestionCondensing says how the standalone question of an answer was made."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METHOD_FIELD_NUMBER: _builtins.int
+    FALLBACK_REASON_FIELD_NUMBER: _builtins.int
+    FALLBACK_MESSAGE_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    method: Global___CondensingMethod.ValueType
+    """By what: RULE or MODEL. RULE also when there was nothing to ask a model: no conversation, and no rewriting."""
+    fallback_reason: _error_pb2.ErrorReason.ValueType
+    """Why it is RULE although a model was asked; unspecified when none was. GENERATION_FAILED: its text did not count."""
+    fallback_message: _builtins.str
+    """The same in one sentence, for people."""
+    model: _builtins.str
+    """The model that made it; empty by RULE."""
+    def __init__(
+        self,
+        *,
+        method: Global___CondensingMethod.ValueType = ...,
+        fallback_reason: _error_pb2.ErrorReason.ValueType = ...,
+        fallback_message: _builtins.str = ...,
+        model: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fallback_message", b"fallback_message", "fallback_reason", b"fallback_reason", "method", b"method", "model", b"model"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QuestionCondensing: _TypeAlias = QuestionCondensing  # noqa: Y015
 
 @_typing.final
 class ConversationTurn(_message.Message):
@@ -569,6 +637,7 @@ class AnswerResult(_message.Message):
     MISSING_WORDS_FIELD_NUMBER: _builtins.int
     PACKED_PASSAGES_FIELD_NUMBER: _builtins.int
     DROPPED_PASSAGES_FIELD_NUMBER: _builtins.int
+    CONDENSING_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """The id under which it can be attached to or replayed."""
     state: Global___AnswerState.ValueType
@@ -617,6 +686,10 @@ class AnswerResult(_message.Message):
     def dropped_passages(self) -> _containers.RepeatedCompositeFieldContainer[Global___DroppedPassage]:
         """Retrieved passages of which the model was given nothing; empty when no model was used."""
 
+    @_builtins.property
+    def condensing(self) -> Global___QuestionCondensing:
+        """How standalone_question was made."""
+
     def __init__(
         self,
         *,
@@ -635,10 +708,11 @@ class AnswerResult(_message.Message):
         missing_words: _abc.Iterable[_builtins.str] | None = ...,
         packed_passages: _abc.Iterable[Global___PackedPassage] | None = ...,
         dropped_passages: _abc.Iterable[Global___DroppedPassage] | None = ...,
+        condensing: Global___QuestionCondensing | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["generator", b"generator", "status", b"status"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["condensing", b"condensing", "generator", b"generator", "status", b"status"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_skipped_reason", b"answer_skipped_reason", "attempt_count", b"attempt_count", "citations", b"citations", "dropped_passages", b"dropped_passages", "generator", b"generator", "index_generation", b"index_generation", "missing_words", b"missing_words", "packed_passages", b"packed_passages", "passages", b"passages", "request_id", b"request_id", "sentences", b"sentences", "standalone_question", b"standalone_question", "state", b"state", "status", b"status", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_skipped_reason", b"answer_skipped_reason", "attempt_count", b"attempt_count", "citations", b"citations", "condensing", b"condensing", "dropped_passages", b"dropped_passages", "generator", b"generator", "index_generation", b"index_generation", "missing_words", b"missing_words", "packed_passages", b"packed_passages", "passages", b"passages", "request_id", b"request_id", "sentences", b"sentences", "standalone_question", b"standalone_question", "state", b"state", "status", b"status", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

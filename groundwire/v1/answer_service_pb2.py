@@ -29,7 +29,7 @@ from groundwire.v1 import passage_pb2 as groundwire_dot_v1_dot_passage__pb2
 from groundwire.v1 import retrieval_service_pb2 as groundwire_dot_v1_dot_retrieval__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"groundwire/v1/answer_service.proto\x12\rgroundwire.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1agroundwire/v1/answer.proto\x1a\x19groundwire/v1/error.proto\x1a\x1bgroundwire/v1/passage.proto\x1a%groundwire/v1/retrieval_service.proto\"\xac\x05\n\rAnswerOptions\x12\'\n\x04mode\x18\x01 \x01(\x0e\x32\x19.groundwire.v1.AnswerMode\x12/\n\x08\x66\x61llback\x18\x02 \x01(\x0e\x32\x1d.groundwire.v1.AnswerFallback\x12\x36\n\ron_disconnect\x18\x03 \x01(\x0e\x32\x1f.groundwire.v1.DisconnectPolicy\x12\"\n\x15max_completion_tokens\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12\x1e\n\x11max_prompt_tokens\x18\x05 \x01(\x05H\x01\x88\x01\x01\x12\x13\n\x0b\x63losed_book\x18\x06 \x01(\x08\x12\x15\n\ranswer_anyway\x18\x07 \x01(\x08\x12*\n\x07timeout\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12/\n\x08priority\x18\t \x01(\x0e\x32\x1d.groundwire.v1.AnswerPriority\x12\x15\n\rgenerate_anew\x18\n \x01(\x08\x12 \n\x13min_supported_share\x18\x14 \x01(\x01H\x02\x88\x01\x01\x12.\n\x07packing\x18\x15 \x01(\x0b\x32\x1d.groundwire.v1.PackingOptions\x12\x18\n\x0btemperature\x18\x16 \x01(\x01H\x03\x88\x01\x01\x12\x12\n\x05top_p\x18\x17 \x01(\x01H\x04\x88\x01\x01\x12\x11\n\x04seed\x18\x18 \x01(\x05H\x05\x88\x01\x01\x12\r\n\x05stops\x18\x19 \x03(\t\x12\x18\n\x10rewrite_question\x18\x1e \x01(\x08\x42\x18\n\x16_max_completion_tokensB\x14\n\x12_max_prompt_tokensB\x16\n\x14_min_supported_shareB\x0e\n\x0c_temperatureB\x08\n\x06_top_pB\x07\n\x05_seed\"\xb6\x01\n\rAnswerRequest\x12\x30\n\x08retrieve\x18\x01 \x01(\x0b\x32\x1e.groundwire.v1.RetrieveRequest\x12-\n\x07options\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.AnswerOptions\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x30\n\x07history\x18\x04 \x03(\x0b\x32\x1f.groundwire.v1.ConversationTurn\"=\n\x0e\x41nswerResponse\x12+\n\x06result\x18\x01 \x01(\x0b\x32\x1b.groundwire.v1.AnswerResult\"\xbc\x01\n\x13StreamAnswerRequest\x12\x30\n\x08retrieve\x18\x01 \x01(\x0b\x32\x1e.groundwire.v1.RetrieveRequest\x12-\n\x07options\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.AnswerOptions\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x30\n\x07history\x18\x04 \x03(\x0b\x32\x1f.groundwire.v1.ConversationTurn\"i\n\x0f\x41nswerRetrieved\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12(\n\x08passages\x18\x02 \x03(\x0b\x32\x16.groundwire.v1.Passage\x12\x18\n\x10index_generation\x18\x03 \x01(\x03\"\x1b\n\x0b\x41nswerDelta\x12\x0c\n\x04text\x18\x01 \x01(\t\"N\n\x0f\x41nswerRestarted\x12\x0f\n\x07\x61ttempt\x18\x01 \x01(\x05\x12*\n\x06reason\x18\x02 \x01(\x0e\x32\x1a.groundwire.v1.ErrorReason\"\xf0\x01\n\x0b\x41nswerEvent\x12\x10\n\x08sequence\x18\x01 \x01(\x05\x12\x33\n\tretrieved\x18\x02 \x01(\x0b\x32\x1e.groundwire.v1.AnswerRetrievedH\x00\x12+\n\x05\x64\x65lta\x18\x03 \x01(\x0b\x32\x1a.groundwire.v1.AnswerDeltaH\x00\x12\x33\n\trestarted\x18\x04 \x01(\x0b\x32\x1e.groundwire.v1.AnswerRestartedH\x00\x12/\n\x08terminal\x18\x05 \x01(\x0b\x32\x1b.groundwire.v1.AnswerResultH\x00\x42\x07\n\x05\x65vent\"A\n\x14StreamAnswerResponse\x12)\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1a.groundwire.v1.AnswerEvent\"V\n\x12\x42\x61tchAnswerRequest\x12\x12\n\nitem_index\x18\x01 \x01(\x05\x12,\n\x06\x61nswer\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.AnswerRequest\"\x81\x01\n\x13\x42\x61tchAnswerResponse\x12\x12\n\nitem_index\x18\x01 \x01(\x05\x12)\n\x06status\x18\x02 \x01(\x0b\x32\x19.groundwire.v1.ItemStatus\x12+\n\x06result\x18\x03 \x01(\x0b\x32\x1b.groundwire.v1.AnswerResult\")\n\x13\x43\x61ncelAnswerRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\")\n\x14\x43\x61ncelAnswerResponse\x12\x11\n\tcancelled\x18\x01 \x01(\x08\"A\n\x13\x41ttachAnswerRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x05\"A\n\x14\x41ttachAnswerResponse\x12)\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1a.groundwire.v1.AnswerEvent\"\xa8\x01\n\x13RenderPromptRequest\x12\x30\n\x08retrieve\x18\x01 \x01(\x0b\x32\x1e.groundwire.v1.RetrieveRequest\x12-\n\x07options\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.AnswerOptions\x12\x30\n\x07history\x18\x03 \x03(\x0b\x32\x1f.groundwire.v1.ConversationTurn\"\x95\x02\n\x14RenderPromptResponse\x12.\n\x08segments\x18\x01 \x03(\x0b\x32\x1c.groundwire.v1.PromptSegment\x12\x1f\n\x17\x65stimated_prompt_tokens\x18\x02 \x01(\x05\x12\x1f\n\x17\x64ropped_passage_indexes\x18\x03 \x03(\x05\x12\x35\n\x0fpacked_passages\x18\x04 \x03(\x0b\x32\x1c.groundwire.v1.PackedPassage\x12\x37\n\x10\x64ropped_passages\x18\x05 \x03(\x0b\x32\x1d.groundwire.v1.DroppedPassage\x12\x1b\n\x13standalone_question\x18\x06 \x01(\t\"/\n\rPromptSegment\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x10\n\x08scaffold\x18\x02 \x01(\x08\x32\x98\x04\n\rAnswerService\x12\x45\n\x06\x41nswer\x12\x1c.groundwire.v1.AnswerRequest\x1a\x1d.groundwire.v1.AnswerResponse\x12Y\n\x0cStreamAnswer\x12\".groundwire.v1.StreamAnswerRequest\x1a#.groundwire.v1.StreamAnswerResponse0\x01\x12X\n\x0b\x42\x61tchAnswer\x12!.groundwire.v1.BatchAnswerRequest\x1a\".groundwire.v1.BatchAnswerResponse(\x01\x30\x01\x12W\n\x0c\x43\x61ncelAnswer\x12\".groundwire.v1.CancelAnswerRequest\x1a#.groundwire.v1.CancelAnswerResponse\x12Y\n\x0c\x41ttachAnswer\x12\".groundwire.v1.AttachAnswerRequest\x1a#.groundwire.v1.AttachAnswerResponse0\x01\x12W\n\x0cRenderPrompt\x12\".groundwire.v1.RenderPromptRequest\x1a#.groundwire.v1.RenderPromptResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"groundwire/v1/answer_service.proto\x12\rgroundwire.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1agroundwire/v1/answer.proto\x1a\x19groundwire/v1/error.proto\x1a\x1bgroundwire/v1/passage.proto\x1a%groundwire/v1/retrieval_service.proto\"\xe8\x05\n\rAnswerOptions\x12\'\n\x04mode\x18\x01 \x01(\x0e\x32\x19.groundwire.v1.AnswerMode\x12/\n\x08\x66\x61llback\x18\x02 \x01(\x0e\x32\x1d.groundwire.v1.AnswerFallback\x12\x36\n\ron_disconnect\x18\x03 \x01(\x0e\x32\x1f.groundwire.v1.DisconnectPolicy\x12\"\n\x15max_completion_tokens\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12\x1e\n\x11max_prompt_tokens\x18\x05 \x01(\x05H\x01\x88\x01\x01\x12\x13\n\x0b\x63losed_book\x18\x06 \x01(\x08\x12\x15\n\ranswer_anyway\x18\x07 \x01(\x08\x12*\n\x07timeout\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12/\n\x08priority\x18\t \x01(\x0e\x32\x1d.groundwire.v1.AnswerPriority\x12\x15\n\rgenerate_anew\x18\n \x01(\x08\x12 \n\x13min_supported_share\x18\x14 \x01(\x01H\x02\x88\x01\x01\x12.\n\x07packing\x18\x15 \x01(\x0b\x32\x1d.groundwire.v1.PackingOptions\x12\x18\n\x0btemperature\x18\x16 \x01(\x01H\x03\x88\x01\x01\x12\x12\n\x05top_p\x18\x17 \x01(\x01H\x04\x88\x01\x01\x12\x11\n\x04seed\x18\x18 \x01(\x05H\x05\x88\x01\x01\x12\r\n\x05stops\x18\x19 \x03(\t\x12\x18\n\x10rewrite_question\x18\x1e \x01(\x08\x12:\n\x11\x63ondensing_method\x18\x1f \x01(\x0e\x32\x1f.groundwire.v1.CondensingMethodB\x18\n\x16_max_completion_tokensB\x14\n\x12_max_prompt_tokensB\x16\n\x14_min_supported_shareB\x0e\n\x0c_temperatureB\x08\n\x06_top_pB\x07\n\x05_seed\"\xb6\x01\n\rAnswerRequest\x12\x30\n\x08retrieve\x18\x01 \x01(\x0b\x32\x1e.groundwire.v1.RetrieveRequest\x12-\n\x07options\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.AnswerOptions\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x30\n\x07history\x18\x04 \x03(\x0b\x32\x1f.groundwire.v1.ConversationTurn\"=\n\x0e\x41nswerResponse\x12+\n\x06result\x18\x01 \x01(\x0b\x32\x1b.groundwire.v1.AnswerResult\"\xbc\x01\n\x13StreamAnswerRequest\x12\x30\n\x08retrieve\x18\x01 \x01(\x0b\x32\x1e.groundwire.v1.RetrieveRequest\x12-\n\x07options\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.AnswerOptions\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x30\n\x07history\x18\x04 \x03(\x0b\x32\x1f.groundwire.v1.ConversationTurn\"i\n\x0f\x41nswerRetrieved\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12(\n\x08passages\x18\x02 \x03(\x0b\x32\x16.groundwire.v1.Passage\x12\x18\n\x10index_generation\x18\x03 \x01(\x03\"\x1b\n\x0b\x41nswerDelta\x12\x0c\n\x04text\x18\x01 \x01(\t\"N\n\x0f\x41nswerRestarted\x12\x0f\n\x07\x61ttempt\x18\x01 \x01(\x05\x12*\n\x06reason\x18\x02 \x01(\x0e\x32\x1a.groundwire.v1.ErrorReason\"\xf0\x01\n\x0b\x41nswerEvent\x12\x10\n\x08sequence\x18\x01 \x01(\x05\x12\x33\n\tretrieved\x18\x02 \x01(\x0b\x32\x1e.groundwire.v1.AnswerRetrievedH\x00\x12+\n\x05\x64\x65lta\x18\x03 \x01(\x0b\x32\x1a.groundwire.v1.AnswerDeltaH\x00\x12\x33\n\trestarted\x18\x04 \x01(\x0b\x32\x1e.groundwire.v1.AnswerRestartedH\x00\x12/\n\x08terminal\x18\x05 \x01(\x0b\x32\x1b.groundwire.v1.AnswerResultH\x00\x42\x07\n\x05\x65vent\"A\n\x14StreamAnswerResponse\x12)\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1a.groundwire.v1.AnswerEvent\"V\n\x12\x42\x61tchAnswerRequest\x12\x12\n\nitem_index\x18\x01 \x01(\x05\x12,\n\x06\x61nswer\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.AnswerRequest\"\x81\x01\n\x13\x42\x61tchAnswerResponse\x12\x12\n\nitem_index\x18\x01 \x01(\x05\x12)\n\x06status\x18\x02 \x01(\x0b\x32\x19.groundwire.v1.ItemStatus\x12+\n\x06result\x18\x03 \x01(\x0b\x32\x1b.groundwire.v1.AnswerResult\")\n\x13\x43\x61ncelAnswerRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\")\n\x14\x43\x61ncelAnswerResponse\x12\x11\n\tcancelled\x18\x01 \x01(\x08\"A\n\x13\x41ttachAnswerRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x05\"A\n\x14\x41ttachAnswerResponse\x12)\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1a.groundwire.v1.AnswerEvent\"\xa8\x01\n\x13RenderPromptRequest\x12\x30\n\x08retrieve\x18\x01 \x01(\x0b\x32\x1e.groundwire.v1.RetrieveRequest\x12-\n\x07options\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.AnswerOptions\x12\x30\n\x07history\x18\x03 \x03(\x0b\x32\x1f.groundwire.v1.ConversationTurn\"\xcc\x02\n\x14RenderPromptResponse\x12.\n\x08segments\x18\x01 \x03(\x0b\x32\x1c.groundwire.v1.PromptSegment\x12\x1f\n\x17\x65stimated_prompt_tokens\x18\x02 \x01(\x05\x12\x1f\n\x17\x64ropped_passage_indexes\x18\x03 \x03(\x05\x12\x35\n\x0fpacked_passages\x18\x04 \x03(\x0b\x32\x1c.groundwire.v1.PackedPassage\x12\x37\n\x10\x64ropped_passages\x18\x05 \x03(\x0b\x32\x1d.groundwire.v1.DroppedPassage\x12\x1b\n\x13standalone_question\x18\x06 \x01(\t\x12\x35\n\ncondensing\x18\x07 \x01(\x0b\x32!.groundwire.v1.QuestionCondensing\"/\n\rPromptSegment\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x10\n\x08scaffold\x18\x02 \x01(\x08\x32\x98\x04\n\rAnswerService\x12\x45\n\x06\x41nswer\x12\x1c.groundwire.v1.AnswerRequest\x1a\x1d.groundwire.v1.AnswerResponse\x12Y\n\x0cStreamAnswer\x12\".groundwire.v1.StreamAnswerRequest\x1a#.groundwire.v1.StreamAnswerResponse0\x01\x12X\n\x0b\x42\x61tchAnswer\x12!.groundwire.v1.BatchAnswerRequest\x1a\".groundwire.v1.BatchAnswerResponse(\x01\x30\x01\x12W\n\x0c\x43\x61ncelAnswer\x12\".groundwire.v1.CancelAnswerRequest\x1a#.groundwire.v1.CancelAnswerResponse\x12Y\n\x0c\x41ttachAnswer\x12\".groundwire.v1.AttachAnswerRequest\x1a#.groundwire.v1.AttachAnswerResponse0\x01\x12W\n\x0cRenderPrompt\x12\".groundwire.v1.RenderPromptRequest\x1a#.groundwire.v1.RenderPromptResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,41 +37,41 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'groundwire.v1.answer_servic
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_ANSWEROPTIONS']._serialized_start=209
-  _globals['_ANSWEROPTIONS']._serialized_end=893
-  _globals['_ANSWERREQUEST']._serialized_start=896
-  _globals['_ANSWERREQUEST']._serialized_end=1078
-  _globals['_ANSWERRESPONSE']._serialized_start=1080
-  _globals['_ANSWERRESPONSE']._serialized_end=1141
-  _globals['_STREAMANSWERREQUEST']._serialized_start=1144
-  _globals['_STREAMANSWERREQUEST']._serialized_end=1332
-  _globals['_ANSWERRETRIEVED']._serialized_start=1334
-  _globals['_ANSWERRETRIEVED']._serialized_end=1439
-  _globals['_ANSWERDELTA']._serialized_start=1441
-  _globals['_ANSWERDELTA']._serialized_end=1468
-  _globals['_ANSWERRESTARTED']._serialized_start=1470
-  _globals['_ANSWERRESTARTED']._serialized_end=1548
-  _globals['_ANSWEREVENT']._serialized_start=1551
-  _globals['_ANSWEREVENT']._serialized_end=1791
-  _globals['_STREAMANSWERRESPONSE']._serialized_start=1793
-  _globals['_STREAMANSWERRESPONSE']._serialized_end=1858
-  _globals['_BATCHANSWERREQUEST']._serialized_start=1860
-  _globals['_BATCHANSWERREQUEST']._serialized_end=1946
-  _globals['_BATCHANSWERRESPONSE']._serialized_start=1949
-  _globals['_BATCHANSWERRESPONSE']._serialized_end=2078
-  _globals['_CANCELANSWERREQUEST']._serialized_start=2080
-  _globals['_CANCELANSWERREQUEST']._serialized_end=2121
-  _globals['_CANCELANSWERRESPONSE']._serialized_start=2123
-  _globals['_CANCELANSWERRESPONSE']._serialized_end=2164
-  _globals['_ATTACHANSWERREQUEST']._serialized_start=2166
-  _globals['_ATTACHANSWERREQUEST']._serialized_end=2231
-  _globals['_ATTACHANSWERRESPONSE']._serialized_start=2233
-  _globals['_ATTACHANSWERRESPONSE']._serialized_end=2298
-  _globals['_RENDERPROMPTREQUEST']._serialized_start=2301
-  _globals['_RENDERPROMPTREQUEST']._serialized_end=2469
-  _globals['_RENDERPROMPTRESPONSE']._serialized_start=2472
-  _globals['_RENDERPROMPTRESPONSE']._serialized_end=2749
-  _globals['_PROMPTSEGMENT']._serialized_start=2751
-  _globals['_PROMPTSEGMENT']._serialized_end=2798
-  _globals['_ANSWERSERVICE']._serialized_start=2801
-  _globals['_ANSWERSERVICE']._serialized_end=3337
+  _globals['_ANSWEROPTIONS']._serialized_end=953
+  _globals['_ANSWERREQUEST']._serialized_start=956
+  _globals['_ANSWERREQUEST']._serialized_end=1138
+  _globals['_ANSWERRESPONSE']._serialized_start=1140
+  _globals['_ANSWERRESPONSE']._serialized_end=1201
+  _globals['_STREAMANSWERREQUEST']._serialized_start=1204
+  _globals['_STREAMANSWERREQUEST']._serialized_end=1392
+  _globals['_ANSWERRETRIEVED']._serialized_start=1394
+  _globals['_ANSWERRETRIEVED']._serialized_end=1499
+  _globals['_ANSWERDELTA']._serialized_start=1501
+  _globals['_ANSWERDELTA']._serialized_end=1528
+  _globals['_ANSWERRESTARTED']._serialized_start=1530
+  _globals['_ANSWERRESTARTED']._serialized_end=1608
+  _globals['_ANSWEREVENT']._serialized_start=1611
+  _globals['_ANSWEREVENT']._serialized_end=1851
+  _globals['_STREAMANSWERRESPONSE']._serialized_start=1853
+  _globals['_STREAMANSWERRESPONSE']._serialized_end=1918
+  _globals['_BATCHANSWERREQUEST']._serialized_start=1920
+  _globals['_BATCHANSWERREQUEST']._serialized_end=2006
+  _globals['_BATCHANSWERRESPONSE']._serialized_start=2009
+  _globals['_BATCHANSWERRESPONSE']._serialized_end=2138
+  _globals['_CANCELANSWERREQUEST']._serialized_start=2140
+  _globals['_CANCELANSWERREQUEST']._serialized_end=2181
+  _globals['_CANCELANSWERRESPONSE']._serialized_start=2183
+  _globals['_CANCELANSWERRESPONSE']._serialized_end=2224
+  _globals['_ATTACHANSWERREQUEST']._serialized_start=2226
+  _globals['_ATTACHANSWERREQUEST']._serialized_end=2291
+  _globals['_ATTACHANSWERRESPONSE']._serialized_start=2293
+  _globals['_ATTACHANSWERRESPONSE']._serialized_end=2358
+  _globals['_RENDERPROMPTREQUEST']._serialized_start=2361
+  _globals['_RENDERPROMPTREQUEST']._serialized_end=2529
+  _globals['_RENDERPROMPTRESPONSE']._serialized_start=2532
+  _globals['_RENDERPROMPTRESPONSE']._serialized_end=2864
+  _globals['_PROMPTSEGMENT']._serialized_start=2866
+  _globals['_PROMPTSEGMENT']._serialized_end=2913
+  _globals['_ANSWERSERVICE']._serialized_start=2916
+  _globals['_ANSWERSERVICE']._serialized_end=3452
 # @@protoc_insertion_point(module_scope)

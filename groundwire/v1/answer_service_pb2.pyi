@@ -46,6 +46,7 @@ class AnswerOptions(_message.Message):
     SEED_FIELD_NUMBER: _builtins.int
     STOPS_FIELD_NUMBER: _builtins.int
     REWRITE_QUESTION_FIELD_NUMBER: _builtins.int
+    CONDENSING_METHOD_FIELD_NUMBER: _builtins.int
     mode: _answer_pb2.AnswerMode.ValueType
     """How the answer is made. Default STUFF."""
     fallback: _answer_pb2.AnswerFallback.ValueType
@@ -80,13 +81,17 @@ class AnswerOptions(_message.Message):
     top_p: _builtins.float
     """With a temperature: only the likeliest tokens that together reach this probability, above 0 up to 1. Default 1."""
     seed: _builtins.int
-    """With a temperature: the same seed gives the same text on the same worker, 0 or more. Default 0. A remote model may
-    ignore it.
+    """With a temperature: the same seed gives the same text on the same worker, 0 or more. Default 0, but a remote model
+    may choose its own, or ignore ours. Without one set, an answer with a temperature is not kept for equal questions.
     """
     rewrite_question: _builtins.bool
     """Search and answer the question that the text asks, without greetings, thanks and "could you tell me", and with the
-    identifiers of the sentences around it: see AnswerResult.standalone_question. By rule. Default false: the text as
-    it is, but for what it leaves to the history.
+    identifiers of the sentences around it: see AnswerResult.standalone_question. Default false: the text as it is, but
+    for what it leaves to the history.
+    """
+    condensing_method: _answer_pb2.CondensingMethod.ValueType
+    """By what that is done, and a follow-up is completed from the history. Default: a server setting, RULE. The time that
+    a model takes counts against `timeout`; a caller that leaves meanwhile, whatever on_disconnect says, is not answered.
     """
     @_builtins.property
     def timeout(self) -> _duration_pb2.Duration:
@@ -120,10 +125,11 @@ class AnswerOptions(_message.Message):
         seed: _builtins.int | None = ...,
         stops: _abc.Iterable[_builtins.str] | None = ...,
         rewrite_question: _builtins.bool = ...,
+        condensing_method: _answer_pb2.CondensingMethod.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_completion_tokens", b"_max_completion_tokens", "_max_prompt_tokens", b"_max_prompt_tokens", "_min_supported_share", b"_min_supported_share", "_seed", b"_seed", "_temperature", b"_temperature", "_top_p", b"_top_p", "max_completion_tokens", b"max_completion_tokens", "max_prompt_tokens", b"max_prompt_tokens", "min_supported_share", b"min_supported_share", "packing", b"packing", "seed", b"seed", "temperature", b"temperature", "timeout", b"timeout", "top_p", b"top_p"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_completion_tokens", b"_max_completion_tokens", "_max_prompt_tokens", b"_max_prompt_tokens", "_min_supported_share", b"_min_supported_share", "_seed", b"_seed", "_temperature", b"_temperature", "_top_p", b"_top_p", "answer_anyway", b"answer_anyway", "closed_book", b"closed_book", "fallback", b"fallback", "generate_anew", b"generate_anew", "max_completion_tokens", b"max_completion_tokens", "max_prompt_tokens", b"max_prompt_tokens", "min_supported_share", b"min_supported_share", "mode", b"mode", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "rewrite_question", b"rewrite_question", "seed", b"seed", "stops", b"stops", "temperature", b"temperature", "timeout", b"timeout", "top_p", b"top_p"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_completion_tokens", b"_max_completion_tokens", "_max_prompt_tokens", b"_max_prompt_tokens", "_min_supported_share", b"_min_supported_share", "_seed", b"_seed", "_temperature", b"_temperature", "_top_p", b"_top_p", "answer_anyway", b"answer_anyway", "closed_book", b"closed_book", "condensing_method", b"condensing_method", "fallback", b"fallback", "generate_anew", b"generate_anew", "max_completion_tokens", b"max_completion_tokens", "max_prompt_tokens", b"max_prompt_tokens", "min_supported_share", b"min_supported_share", "mode", b"mode", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "rewrite_question", b"rewrite_question", "seed", b"seed", "stops", b"stops", "temperature", b"temperature", "timeout", b"timeout", "top_p", b"top_p"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_completion_tokens: _TypeAlias = _typing.Literal["max_completion_tokens"]  # noqa: Y015
     _WhichOneofArgType__max_completion_tokens: _TypeAlias = _typing.Literal["_max_completion_tokens", b"_max_completion_tokens"]  # noqa: Y015
@@ -618,10 +624,11 @@ class RenderPromptResponse(_message.Message):
     PACKED_PASSAGES_FIELD_NUMBER: _builtins.int
     DROPPED_PASSAGES_FIELD_NUMBER: _builtins.int
     STANDALONE_QUESTION_FIELD_NUMBER: _builtins.int
+    CONDENSING_FIELD_NUMBER: _builtins.int
     estimated_prompt_tokens: _builtins.int
     """Upper estimate of the prompt's tokens; the worker counts exactly."""
     standalone_question: _builtins.str
-    """As in AnswerResult."""
+    """As in AnswerResult, but always by rule, since nothing is generated."""
     @_builtins.property
     def segments(self) -> _containers.RepeatedCompositeFieldContainer[Global___PromptSegment]:
         """Scaffold and content in order; the prompts one after the other where each passage has its own."""
@@ -638,6 +645,10 @@ class RenderPromptResponse(_message.Message):
     def dropped_passages(self) -> _containers.RepeatedCompositeFieldContainer[_answer_pb2.DroppedPassage]:
         """Retrieved passages of which it would be given nothing, and why."""
 
+    @_builtins.property
+    def condensing(self) -> _answer_pb2.QuestionCondensing:
+        """As in AnswerResult."""
+
     def __init__(
         self,
         *,
@@ -647,10 +658,11 @@ class RenderPromptResponse(_message.Message):
         packed_passages: _abc.Iterable[_answer_pb2.PackedPassage] | None = ...,
         dropped_passages: _abc.Iterable[_answer_pb2.DroppedPassage] | None = ...,
         standalone_question: _builtins.str = ...,
+        condensing: _answer_pb2.QuestionCondensing | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["condensing", b"condensing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dropped_passage_indexes", b"dropped_passage_indexes", "dropped_passages", b"dropped_passages", "estimated_prompt_tokens", b"estimated_prompt_tokens", "packed_passages", b"packed_passages", "segments", b"segments", "standalone_question", b"standalone_question"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["condensing", b"condensing", "dropped_passage_indexes", b"dropped_passage_indexes", "dropped_passages", b"dropped_passages", "estimated_prompt_tokens", b"estimated_prompt_tokens", "packed_passages", b"packed_passages", "segments", b"segments", "standalone_question", b"standalone_question"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -145,7 +145,8 @@ class CorpusServiceServicer:
 
     def CreateCollection(self, request, context):
         """CreateCollection makes an empty collection. It, DeleteCollection, RebuildCollection and RestoreSnapshot exclude each
-        other on one collection: ABORTED / COLLECTION_BUSY.
+        other on one collection: ABORTED / COLLECTION_BUSY. A sync that is in progress excludes removing and restoring its
+        collection: ABORTED / SYNC_IN_PROGRESS.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -174,7 +175,8 @@ class CorpusServiceServicer:
 
     def SyncDocuments(self, request_iterator, context):
         """SyncDocuments brings a source up to date: the client offers hashes, the server asks only for what it lacks. The
-        summary is the terminal message; by then everything is durable and lexically searchable.
+        summary is the terminal message; by then everything is durable and lexically searchable. One at a time syncs a
+        source: ABORTED / SYNC_IN_PROGRESS for another, which may try again when that has ended.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -37,7 +37,8 @@ class CorpusServiceStub:
     def __new__(cls, channel: _aio.Channel) -> CorpusServiceAsyncStub: ...
     CreateCollection: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.CreateCollectionRequest, _corpus_service_pb2.CreateCollectionResponse]
     """CreateCollection makes an empty collection. It, DeleteCollection, RebuildCollection and RestoreSnapshot exclude each
-    other on one collection: ABORTED / COLLECTION_BUSY.
+    other on one collection: ABORTED / COLLECTION_BUSY. A sync that is in progress excludes removing and restoring its
+    collection: ABORTED / SYNC_IN_PROGRESS.
     """
     ListCollections: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.ListCollectionsRequest, _corpus_service_pb2.ListCollectionsResponse]
     """ListCollections lists the collections by name."""
@@ -47,7 +48,8 @@ class CorpusServiceStub:
     """DeleteCollection removes a collection and all that it holds."""
     SyncDocuments: _grpc.StreamStreamMultiCallable[_corpus_service_pb2.SyncDocumentsRequest, _corpus_service_pb2.SyncDocumentsResponse]
     """SyncDocuments brings a source up to date: the client offers hashes, the server asks only for what it lacks. The
-    summary is the terminal message; by then everything is durable and lexically searchable.
+    summary is the terminal message; by then everything is durable and lexically searchable. One at a time syncs a
+    source: ABORTED / SYNC_IN_PROGRESS for another, which may try again when that has ended.
     """
     PutDocument: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.PutDocumentRequest, _corpus_service_pb2.PutDocumentResponse]
     """PutDocument adds or replaces one document."""
@@ -91,7 +93,8 @@ class CorpusServiceAsyncStub(CorpusServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateCollection: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.CreateCollectionRequest, _corpus_service_pb2.CreateCollectionResponse]  # type: ignore[assignment]
     """CreateCollection makes an empty collection. It, DeleteCollection, RebuildCollection and RestoreSnapshot exclude each
-    other on one collection: ABORTED / COLLECTION_BUSY.
+    other on one collection: ABORTED / COLLECTION_BUSY. A sync that is in progress excludes removing and restoring its
+    collection: ABORTED / SYNC_IN_PROGRESS.
     """
     ListCollections: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.ListCollectionsRequest, _corpus_service_pb2.ListCollectionsResponse]  # type: ignore[assignment]
     """ListCollections lists the collections by name."""
@@ -101,7 +104,8 @@ class CorpusServiceAsyncStub(CorpusServiceStub):
     """DeleteCollection removes a collection and all that it holds."""
     SyncDocuments: _aio.StreamStreamMultiCallable[_corpus_service_pb2.SyncDocumentsRequest, _corpus_service_pb2.SyncDocumentsResponse]  # type: ignore[assignment]
     """SyncDocuments brings a source up to date: the client offers hashes, the server asks only for what it lacks. The
-    summary is the terminal message; by then everything is durable and lexically searchable.
+    summary is the terminal message; by then everything is durable and lexically searchable. One at a time syncs a
+    source: ABORTED / SYNC_IN_PROGRESS for another, which may try again when that has ended.
     """
     PutDocument: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.PutDocumentRequest, _corpus_service_pb2.PutDocumentResponse]  # type: ignore[assignment]
     """PutDocument adds or replaces one document."""
@@ -148,7 +152,8 @@ class CorpusServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_corpus_service_pb2.CreateCollectionResponse, _abc.Awaitable[_corpus_service_pb2.CreateCollectionResponse]]:
         """CreateCollection makes an empty collection. It, DeleteCollection, RebuildCollection and RestoreSnapshot exclude each
-        other on one collection: ABORTED / COLLECTION_BUSY.
+        other on one collection: ABORTED / COLLECTION_BUSY. A sync that is in progress excludes removing and restoring its
+        collection: ABORTED / SYNC_IN_PROGRESS.
         """
 
     @_abc_1.abstractmethod
@@ -182,7 +187,8 @@ class CorpusServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_corpus_service_pb2.SyncDocumentsResponse], _abc.AsyncIterator[_corpus_service_pb2.SyncDocumentsResponse]]:
         """SyncDocuments brings a source up to date: the client offers hashes, the server asks only for what it lacks. The
-        summary is the terminal message; by then everything is durable and lexically searchable.
+        summary is the terminal message; by then everything is durable and lexically searchable. One at a time syncs a
+        source: ABORTED / SYNC_IN_PROGRESS for another, which may try again when that has ended.
         """
 
     @_abc_1.abstractmethod

@@ -49,7 +49,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_QUEUE_UNAVAILABLE: _ErrorReason.ValueType  # 10
     """Redis or Valkey cannot be reached, so nothing can be generated; retrieval is not affected."""
     ERROR_REASON_NO_WORKER: _ErrorReason.ValueType  # 11
-    """No generation worker has shown a sign of life, or the one that took the job reached none of its generators."""
+    """No generation worker has shown a sign of life, none takes jobs at present since their generators fail, or the one
+    that took the job reached none of its generators. RetryInfo says when one may take jobs again.
+    """
     ERROR_REASON_REQUEST_ID_CONFLICT: _ErrorReason.ValueType  # 12
     """The request_id was used before with a different request."""
     ERROR_REASON_JOB_NOT_FOUND: _ErrorReason.ValueType  # 13
@@ -75,7 +77,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 23
     """A fault of the server's own; the log has it under the request id."""
     ERROR_REASON_SYNC_IN_PROGRESS: _ErrorReason.ValueType  # 24
-    """Another sync of the same source is in progress."""
+    """A sync is in progress that excludes this call: of the same source, or into a collection that is to be removed or put
+    back to a snapshot. Try again when it has ended. Metadata has `collection` and `source`.
+    """
     ERROR_REASON_PROTOCOL_ORDER: _ErrorReason.ValueType  # 25
     """The messages of a stream came in an order that the call does not allow."""
     ERROR_REASON_SHUTTING_DOWN: _ErrorReason.ValueType  # 26
@@ -126,7 +130,9 @@ ERROR_REASON_QUEUE_FULL: ErrorReason.ValueType  # 9
 ERROR_REASON_QUEUE_UNAVAILABLE: ErrorReason.ValueType  # 10
 """Redis or Valkey cannot be reached, so nothing can be generated; retrieval is not affected."""
 ERROR_REASON_NO_WORKER: ErrorReason.ValueType  # 11
-"""No generation worker has shown a sign of life, or the one that took the job reached none of its generators."""
+"""No generation worker has shown a sign of life, none takes jobs at present since their generators fail, or the one
+that took the job reached none of its generators. RetryInfo says when one may take jobs again.
+"""
 ERROR_REASON_REQUEST_ID_CONFLICT: ErrorReason.ValueType  # 12
 """The request_id was used before with a different request."""
 ERROR_REASON_JOB_NOT_FOUND: ErrorReason.ValueType  # 13
@@ -152,7 +158,9 @@ ERROR_REASON_NOT_IMPLEMENTED: ErrorReason.ValueType  # 22
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 23
 """A fault of the server's own; the log has it under the request id."""
 ERROR_REASON_SYNC_IN_PROGRESS: ErrorReason.ValueType  # 24
-"""Another sync of the same source is in progress."""
+"""A sync is in progress that excludes this call: of the same source, or into a collection that is to be removed or put
+back to a snapshot. Try again when it has ended. Metadata has `collection` and `source`.
+"""
 ERROR_REASON_PROTOCOL_ORDER: ErrorReason.ValueType  # 25
 """The messages of a stream came in an order that the call does not allow."""
 ERROR_REASON_SHUTTING_DOWN: ErrorReason.ValueType  # 26

@@ -456,9 +456,10 @@ class TuneFusionRequest(_message.Message):
     """
     @_builtins.property
     def retrieve(self) -> _retrieval_service_pb2.RetrieveRequest:
-        """What the questions are searched with; its query and k are ignored, `hops` 2 and `balance` are INVALID_ARGUMENT.
-        Constants that its `fusion` sets are not tuned. Weights are tuned for one profile: the one named here, or that
-        which AUTO decides on most often in the set; questions of others then do not take part. Nor does a cross-encoder.
+        """What the questions are searched with; its query and k are ignored; `hops` 2, `balance` and `rerank` are
+        INVALID_ARGUMENT. Constants that its `fusion` sets are not tuned. Weights are tuned for one profile: the one named
+        here, or that which AUTO decides on most often in the set; questions of others then do not take part. Nor does a
+        cross-encoder.
         """
 
     @_builtins.property

@@ -28,35 +28,35 @@ from groundwire.v1 import filter_pb2 as groundwire_dot_v1_dot_filter__pb2
 from groundwire.v1 import passage_pb2 as groundwire_dot_v1_dot_passage__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%groundwire/v1/retrieval_service.proto\x12\rgroundwire.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x19groundwire/v1/error.proto\x1a\x1agroundwire/v1/filter.proto\x1a\x1bgroundwire/v1/passage.proto\"\xb7\x03\n\x0f\x46usionOverrides\x12\x1b\n\x0elexical_weight\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x0c\x64\x65nse_weight\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x1a\n\rrank_constant\x18\x03 \x01(\x05H\x02\x88\x01\x01\x12\x17\n\npool_count\x18\x04 \x01(\x05H\x03\x88\x01\x01\x12\x1c\n\x0f\x65xpanded_weight\x18\x05 \x01(\x01H\x04\x88\x01\x01\x12\x1a\n\rmargin_weight\x18\x06 \x01(\x01H\x05\x88\x01\x01\x12\x1d\n\x10proximity_weight\x18\x07 \x01(\x01H\x06\x88\x01\x01\x12\x18\n\x0bpath_weight\x18\x08 \x01(\x01H\x07\x88\x01\x01\x12\x1e\n\x11\x64\x65\x66inition_weight\x18\t \x01(\x01H\x08\x88\x01\x01\x42\x11\n\x0f_lexical_weightB\x0f\n\r_dense_weightB\x10\n\x0e_rank_constantB\r\n\x0b_pool_countB\x12\n\x10_expanded_weightB\x10\n\x0e_margin_weightB\x13\n\x11_proximity_weightB\x0e\n\x0c_path_weightB\x14\n\x12_definition_weight\"\xc4\x02\n\x0fRetrieveRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\r\n\x05query\x18\x02 \x01(\t\x12\x0e\n\x01k\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x30\n\x07profile\x18\x04 \x01(\x0e\x32\x1f.groundwire.v1.RetrievalProfile\x12.\n\x06\x66usion\x18\x05 \x01(\x0b\x32\x1e.groundwire.v1.FusionOverrides\x12,\n\x06\x66ilter\x18\x06 \x01(\x0b\x32\x1c.groundwire.v1.PassageFilter\x12\x0f\n\x07\x65xplain\x18\x07 \x01(\x08\x12\x19\n\x0cmax_per_file\x18\x08 \x01(\x05H\x01\x88\x01\x01\x12\x11\n\x04hops\x18\t \x01(\x05H\x02\x88\x01\x01\x12\x0f\n\x07\x62\x61lance\x18\n \x01(\x08\x42\x04\n\x02_kB\x0f\n\r_max_per_fileB\x07\n\x05_hops\"\x8c\x03\n\x10RetrieveResponse\x12(\n\x08passages\x18\x01 \x03(\x0b\x32\x16.groundwire.v1.Passage\x12\x18\n\x10index_generation\x18\x02 \x01(\x03\x12\x14\n\x0cvector_epoch\x18\x03 \x01(\x03\x12\x16\n\x0e\x64\x65nse_coverage\x18\x04 \x01(\x01\x12\x15\n\ranswerability\x18\x05 \x01(\x01\x12\x41\n\x15\x61nswer_skipped_reason\x18\x06 \x01(\x0e\x32\".groundwire.v1.AnswerSkippedReason\x12\x35\n\x0cprofile_used\x18\x07 \x01(\x0e\x32\x1f.groundwire.v1.RetrievalProfile\x12\x1b\n\x13profile_explanation\x18\x08 \x01(\t\x12*\n\x07\x65lapsed\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\nsecond_hop\x18\n \x01(\x0b\x32\x18.groundwire.v1.SecondHop\"4\n\tSecondHop\x12\r\n\x05query\x18\x01 \x01(\t\x12\x18\n\x10introduced_terms\x18\x02 \x03(\t\"?\n\x13\x42\x61tchRetrieveConfig\x12(\n\x05order\x18\x01 \x01(\x0e\x32\x19.groundwire.v1.BatchOrder\"Y\n\x11\x42\x61tchRetrieveItem\x12\x12\n\nitem_index\x18\x01 \x01(\x05\x12\x30\n\x08retrieve\x18\x02 \x01(\x0b\x32\x1e.groundwire.v1.RetrieveRequest\"\x89\x01\n\x14\x42\x61tchRetrieveRequest\x12\x34\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\".groundwire.v1.BatchRetrieveConfigH\x00\x12\x30\n\x04item\x18\x02 \x01(\x0b\x32 .groundwire.v1.BatchRetrieveItemH\x00\x42\t\n\x07message\"\x89\x01\n\x15\x42\x61tchRetrieveResponse\x12\x12\n\nitem_index\x18\x01 \x01(\x05\x12)\n\x06status\x18\x02 \x01(\x0b\x32\x19.groundwire.v1.ItemStatus\x12\x31\n\x08retrieve\x18\x03 \x01(\x0b\x32\x1f.groundwire.v1.RetrieveResponse*\xad\x01\n\x10RetrievalProfile\x12!\n\x1dRETRIEVAL_PROFILE_UNSPECIFIED\x10\x00\x12\x1a\n\x16RETRIEVAL_PROFILE_AUTO\x10\x01\x12\x1d\n\x19RETRIEVAL_PROFILE_PRECISE\x10\x02\x12\x1d\n\x19RETRIEVAL_PROFILE_EXPLORE\x10\x03\x12\x1c\n\x18RETRIEVAL_PROFILE_SYMBOL\x10\x04*\xb7\x01\n\x13\x41nswerSkippedReason\x12%\n!ANSWER_SKIPPED_REASON_UNSPECIFIED\x10\x00\x12%\n!ANSWER_SKIPPED_REASON_NO_PASSAGES\x10\x01\x12\'\n#ANSWER_SKIPPED_REASON_LOW_RELEVANCE\x10\x02\x12)\n%ANSWER_SKIPPED_REASON_NOT_IN_PASSAGES\x10\x03*_\n\nBatchOrder\x12\x1b\n\x17\x42\x41TCH_ORDER_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x42\x41TCH_ORDER_AS_FINISHED\x10\x01\x12\x17\n\x13\x42\x41TCH_ORDER_AS_SENT\x10\x02\x32\xbf\x01\n\x10RetrievalService\x12K\n\x08Retrieve\x12\x1e.groundwire.v1.RetrieveRequest\x1a\x1f.groundwire.v1.RetrieveResponse\x12^\n\rBatchRetrieve\x12#.groundwire.v1.BatchRetrieveRequest\x1a$.groundwire.v1.BatchRetrieveResponse(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%groundwire/v1/retrieval_service.proto\x12\rgroundwire.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x19groundwire/v1/error.proto\x1a\x1agroundwire/v1/filter.proto\x1a\x1bgroundwire/v1/passage.proto\"\xb7\x03\n\x0f\x46usionOverrides\x12\x1b\n\x0elexical_weight\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x0c\x64\x65nse_weight\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x1a\n\rrank_constant\x18\x03 \x01(\x05H\x02\x88\x01\x01\x12\x17\n\npool_count\x18\x04 \x01(\x05H\x03\x88\x01\x01\x12\x1c\n\x0f\x65xpanded_weight\x18\x05 \x01(\x01H\x04\x88\x01\x01\x12\x1a\n\rmargin_weight\x18\x06 \x01(\x01H\x05\x88\x01\x01\x12\x1d\n\x10proximity_weight\x18\x07 \x01(\x01H\x06\x88\x01\x01\x12\x18\n\x0bpath_weight\x18\x08 \x01(\x01H\x07\x88\x01\x01\x12\x1e\n\x11\x64\x65\x66inition_weight\x18\t \x01(\x01H\x08\x88\x01\x01\x42\x11\n\x0f_lexical_weightB\x0f\n\r_dense_weightB\x10\n\x0e_rank_constantB\r\n\x0b_pool_countB\x12\n\x10_expanded_weightB\x10\n\x0e_margin_weightB\x13\n\x11_proximity_weightB\x0e\n\x0c_path_weightB\x14\n\x12_definition_weight\"\xe4\x02\n\x0fRetrieveRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\r\n\x05query\x18\x02 \x01(\t\x12\x0e\n\x01k\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x30\n\x07profile\x18\x04 \x01(\x0e\x32\x1f.groundwire.v1.RetrievalProfile\x12.\n\x06\x66usion\x18\x05 \x01(\x0b\x32\x1e.groundwire.v1.FusionOverrides\x12,\n\x06\x66ilter\x18\x06 \x01(\x0b\x32\x1c.groundwire.v1.PassageFilter\x12\x0f\n\x07\x65xplain\x18\x07 \x01(\x08\x12\x19\n\x0cmax_per_file\x18\x08 \x01(\x05H\x01\x88\x01\x01\x12\x11\n\x04hops\x18\t \x01(\x05H\x02\x88\x01\x01\x12\x0f\n\x07\x62\x61lance\x18\n \x01(\x08\x12\x13\n\x06rerank\x18\x0b \x01(\x08H\x03\x88\x01\x01\x42\x04\n\x02_kB\x0f\n\r_max_per_fileB\x07\n\x05_hopsB\t\n\x07_rerank\"\x8c\x03\n\x10RetrieveResponse\x12(\n\x08passages\x18\x01 \x03(\x0b\x32\x16.groundwire.v1.Passage\x12\x18\n\x10index_generation\x18\x02 \x01(\x03\x12\x14\n\x0cvector_epoch\x18\x03 \x01(\x03\x12\x16\n\x0e\x64\x65nse_coverage\x18\x04 \x01(\x01\x12\x15\n\ranswerability\x18\x05 \x01(\x01\x12\x41\n\x15\x61nswer_skipped_reason\x18\x06 \x01(\x0e\x32\".groundwire.v1.AnswerSkippedReason\x12\x35\n\x0cprofile_used\x18\x07 \x01(\x0e\x32\x1f.groundwire.v1.RetrievalProfile\x12\x1b\n\x13profile_explanation\x18\x08 \x01(\t\x12*\n\x07\x65lapsed\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\nsecond_hop\x18\n \x01(\x0b\x32\x18.groundwire.v1.SecondHop\"4\n\tSecondHop\x12\r\n\x05query\x18\x01 \x01(\t\x12\x18\n\x10introduced_terms\x18\x02 \x03(\t\"?\n\x13\x42\x61tchRetrieveConfig\x12(\n\x05order\x18\x01 \x01(\x0e\x32\x19.groundwire.v1.BatchOrder\"Y\n\x11\x42\x61tchRetrieveItem\x12\x12\n\nitem_index\x18\x01 \x01(\x05\x12\x30\n\x08retrieve\x18\x02 \x01(\x0b\x32\x1e.groundwire.v1.RetrieveRequest\"\x89\x01\n\x14\x42\x61tchRetrieveRequest\x12\x34\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\".groundwire.v1.BatchRetrieveConfigH\x00\x12\x30\n\x04item\x18\x02 \x01(\x0b\x32 .groundwire.v1.BatchRetrieveItemH\x00\x42\t\n\x07message\"\x89\x01\n\x15\x42\x61tchRetrieveResponse\x12\x12\n\nitem_index\x18\x01 \x01(\x05\x12)\n\x06status\x18\x02 \x01(\x0b\x32\x19.groundwire.v1.ItemStatus\x12\x31\n\x08retrieve\x18\x03 \x01(\x0b\x32\x1f.groundwire.v1.RetrieveResponse*\xad\x01\n\x10RetrievalProfile\x12!\n\x1dRETRIEVAL_PROFILE_UNSPECIFIED\x10\x00\x12\x1a\n\x16RETRIEVAL_PROFILE_AUTO\x10\x01\x12\x1d\n\x19RETRIEVAL_PROFILE_PRECISE\x10\x02\x12\x1d\n\x19RETRIEVAL_PROFILE_EXPLORE\x10\x03\x12\x1c\n\x18RETRIEVAL_PROFILE_SYMBOL\x10\x04*\xb7\x01\n\x13\x41nswerSkippedReason\x12%\n!ANSWER_SKIPPED_REASON_UNSPECIFIED\x10\x00\x12%\n!ANSWER_SKIPPED_REASON_NO_PASSAGES\x10\x01\x12\'\n#ANSWER_SKIPPED_REASON_LOW_RELEVANCE\x10\x02\x12)\n%ANSWER_SKIPPED_REASON_NOT_IN_PASSAGES\x10\x03*_\n\nBatchOrder\x12\x1b\n\x17\x42\x41TCH_ORDER_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x42\x41TCH_ORDER_AS_FINISHED\x10\x01\x12\x17\n\x13\x42\x41TCH_ORDER_AS_SENT\x10\x02\x32\xbf\x01\n\x10RetrievalService\x12K\n\x08Retrieve\x12\x1e.groundwire.v1.RetrieveRequest\x1a\x1f.groundwire.v1.RetrieveResponse\x12^\n\rBatchRetrieve\x12#.groundwire.v1.BatchRetrieveRequest\x1a$.groundwire.v1.BatchRetrieveResponse(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'groundwire.v1.retrieval_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RETRIEVALPROFILE']._serialized_start=1831
-  _globals['_RETRIEVALPROFILE']._serialized_end=2004
-  _globals['_ANSWERSKIPPEDREASON']._serialized_start=2007
-  _globals['_ANSWERSKIPPEDREASON']._serialized_end=2190
-  _globals['_BATCHORDER']._serialized_start=2192
-  _globals['_BATCHORDER']._serialized_end=2287
+  _globals['_RETRIEVALPROFILE']._serialized_start=1863
+  _globals['_RETRIEVALPROFILE']._serialized_end=2036
+  _globals['_ANSWERSKIPPEDREASON']._serialized_start=2039
+  _globals['_ANSWERSKIPPEDREASON']._serialized_end=2222
+  _globals['_BATCHORDER']._serialized_start=2224
+  _globals['_BATCHORDER']._serialized_end=2319
   _globals['_FUSIONOVERRIDES']._serialized_start=173
   _globals['_FUSIONOVERRIDES']._serialized_end=612
   _globals['_RETRIEVEREQUEST']._serialized_start=615
-  _globals['_RETRIEVEREQUEST']._serialized_end=939
-  _globals['_RETRIEVERESPONSE']._serialized_start=942
-  _globals['_RETRIEVERESPONSE']._serialized_end=1338
-  _globals['_SECONDHOP']._serialized_start=1340
-  _globals['_SECONDHOP']._serialized_end=1392
-  _globals['_BATCHRETRIEVECONFIG']._serialized_start=1394
-  _globals['_BATCHRETRIEVECONFIG']._serialized_end=1457
-  _globals['_BATCHRETRIEVEITEM']._serialized_start=1459
-  _globals['_BATCHRETRIEVEITEM']._serialized_end=1548
-  _globals['_BATCHRETRIEVEREQUEST']._serialized_start=1551
-  _globals['_BATCHRETRIEVEREQUEST']._serialized_end=1688
-  _globals['_BATCHRETRIEVERESPONSE']._serialized_start=1691
-  _globals['_BATCHRETRIEVERESPONSE']._serialized_end=1828
-  _globals['_RETRIEVALSERVICE']._serialized_start=2290
-  _globals['_RETRIEVALSERVICE']._serialized_end=2481
+  _globals['_RETRIEVEREQUEST']._serialized_end=971
+  _globals['_RETRIEVERESPONSE']._serialized_start=974
+  _globals['_RETRIEVERESPONSE']._serialized_end=1370
+  _globals['_SECONDHOP']._serialized_start=1372
+  _globals['_SECONDHOP']._serialized_end=1424
+  _globals['_BATCHRETRIEVECONFIG']._serialized_start=1426
+  _globals['_BATCHRETRIEVECONFIG']._serialized_end=1489
+  _globals['_BATCHRETRIEVEITEM']._serialized_start=1491
+  _globals['_BATCHRETRIEVEITEM']._serialized_end=1580
+  _globals['_BATCHRETRIEVEREQUEST']._serialized_start=1583
+  _globals['_BATCHRETRIEVEREQUEST']._serialized_end=1720
+  _globals['_BATCHRETRIEVERESPONSE']._serialized_start=1723
+  _globals['_BATCHRETRIEVERESPONSE']._serialized_end=1860
+  _globals['_RETRIEVALSERVICE']._serialized_start=2322
+  _globals['_RETRIEVALSERVICE']._serialized_end=2513
 # @@protoc_insertion_point(module_scope)

@@ -227,6 +227,7 @@ class RetrieveRequest(_message.Message):
     MAX_PER_FILE_FIELD_NUMBER: _builtins.int
     HOPS_FIELD_NUMBER: _builtins.int
     BALANCE_FIELD_NUMBER: _builtins.int
+    RERANK_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Collection to search. Default "default"."""
     query: _builtins.str
@@ -251,6 +252,10 @@ class RetrieveRequest(_message.Message):
     """Take passages of code and of everything else in turn, each side in its own order; when one has no more, the other
     fills up. With `filter.kinds` that leave one side only: INVALID_ARGUMENT. Default false.
     """
+    rerank: _builtins.bool
+    """Let a cross-encoder order the first 30 candidates anew, which `explain` shows as a prior; a query that is a name alone
+    it never does. True where the server has none (a setting) is INVALID_ARGUMENT. Default: where it has one.
+    """
     @_builtins.property
     def fusion(self) -> Global___FusionOverrides:
         """Constants of fusion for this request."""
@@ -272,10 +277,11 @@ class RetrieveRequest(_message.Message):
         max_per_file: _builtins.int | None = ...,
         hops: _builtins.int | None = ...,
         balance: _builtins.bool = ...,
+        rerank: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "_k", b"_k", "_max_per_file", b"_max_per_file", "filter", b"filter", "fusion", b"fusion", "hops", b"hops", "k", b"k", "max_per_file", b"max_per_file"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "_k", b"_k", "_max_per_file", b"_max_per_file", "_rerank", b"_rerank", "filter", b"filter", "fusion", b"fusion", "hops", b"hops", "k", b"k", "max_per_file", b"max_per_file", "rerank", b"rerank"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "_k", b"_k", "_max_per_file", b"_max_per_file", "balance", b"balance", "collection", b"collection", "explain", b"explain", "filter", b"filter", "fusion", b"fusion", "hops", b"hops", "k", b"k", "max_per_file", b"max_per_file", "profile", b"profile", "query", b"query"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "_k", b"_k", "_max_per_file", b"_max_per_file", "_rerank", b"_rerank", "balance", b"balance", "collection", b"collection", "explain", b"explain", "filter", b"filter", "fusion", b"fusion", "hops", b"hops", "k", b"k", "max_per_file", b"max_per_file", "profile", b"profile", "query", b"query", "rerank", b"rerank"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__hops: _TypeAlias = _typing.Literal["hops"]  # noqa: Y015
     _WhichOneofArgType__hops: _TypeAlias = _typing.Literal["_hops", b"_hops"]  # noqa: Y015
@@ -283,12 +289,16 @@ class RetrieveRequest(_message.Message):
     _WhichOneofArgType__k: _TypeAlias = _typing.Literal["_k", b"_k"]  # noqa: Y015
     _WhichOneofReturnType__max_per_file: _TypeAlias = _typing.Literal["max_per_file"]  # noqa: Y015
     _WhichOneofArgType__max_per_file: _TypeAlias = _typing.Literal["_max_per_file", b"_max_per_file"]  # noqa: Y015
+    _WhichOneofReturnType__rerank: _TypeAlias = _typing.Literal["rerank"]  # noqa: Y015
+    _WhichOneofArgType__rerank: _TypeAlias = _typing.Literal["_rerank", b"_rerank"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__hops) -> _WhichOneofReturnType__hops | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__k) -> _WhichOneofReturnType__k | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_per_file) -> _WhichOneofReturnType__max_per_file | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__rerank) -> _WhichOneofReturnType__rerank | None: ...
 
 Global___RetrieveRequest: _TypeAlias = RetrieveRequest  # noqa: Y015
 

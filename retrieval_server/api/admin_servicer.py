@@ -15,8 +15,8 @@ from groundwire.v1 import admin_service_pb2_grpc, error_pb2
 from retrieval_server.api.convert_answer import check_request_id
 from retrieval_server.errors import FieldError, InvalidRequest
 from retrieval_server.generation.answer_jobs import answer_job_id, request_id_of
-from retrieval_server.generation.answer_queue import QueueStats
 from retrieval_server.generation.dead_letters import DeadLetters
+from retrieval_server.generation.queue_counts import QueueStats
 from retrieval_server.settings import ServerSettings
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -67,6 +67,7 @@ class AdminServicer(admin_service_pb2_grpc.AdminServiceServicer):
             live_worker_count=stats.live_worker_count,
             slot_count=stats.slot_count,
             waiting_batch_count=stats.waiting_batch_count,
+            accepting_worker_count=stats.accepting_worker_count,
         )
 
     async def ListWorkers(self, request: pb.ListWorkersRequest, context: Context) -> pb.ListWorkersResponse:
@@ -82,6 +83,7 @@ class AdminServicer(admin_service_pb2_grpc.AdminServiceServicer):
                 running_count=running_counts[worker.worker_id],
                 version=worker.version,
                 context_tokens=worker.context_tokens,
+                not_accepting_reason=worker.not_accepting_reason,
             )
             message.last_seen_time.FromNanoseconds(int(worker.last_seen_unix_s * 1e9))
             message.uptime.FromNanoseconds(int(max(0.0, now_s - worker.started_unix_s) * 1e9))

@@ -16,6 +16,7 @@ from retrieval_server.api.status import item_status
 from retrieval_server.errors import FieldError, GroundwireError, InternalFault, InvalidRequest, fields_under
 from retrieval_server.generation.answer_model import Priority
 from retrieval_server.generation.answering import Answering
+from retrieval_server.generation.condensing_message import condensing_to_pb
 from retrieval_server.generation.job_messages import dropped_to_pb, packed_to_pb
 from retrieval_server.settings import ServerSettings
 
@@ -91,6 +92,7 @@ class AnswerServicer(answer_service_pb2_grpc.AnswerServiceServicer):
             packed_passages=map(packed_to_pb, rendered.packing.packed),
             dropped_passages=map(dropped_to_pb, rendered.packing.dropped),
             standalone_question=question.retrieve.query,
+            condensing=condensing_to_pb(question.condensing),
         )
 
     async def _batch_item(self, request: pb.BatchAnswerRequest, context: Context) -> pb.BatchAnswerResponse:

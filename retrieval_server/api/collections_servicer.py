@@ -12,6 +12,7 @@ from retrieval_server.api.convert_collection import collection_to_pb, settings_f
 from retrieval_server.api.paging import Listing, page_of
 from retrieval_server.api.sync_stream import SyncStream
 from retrieval_server.corpus.catalog import Catalog
+from retrieval_server.corpus.collection.open_collection import OpenCollection
 from retrieval_server.corpus.files.disk_usage import disk_bytes
 from retrieval_server.settings import ServerSettings
 
@@ -84,7 +85,7 @@ class CollectionsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
                 )
                 for s in counts.sources
             ],
-            encoder_problem="" if self._encoder_label else "the server runs with GROUNDWIRE_LEXICAL_ONLY",
+            encoder_problem=self._encoder_problem(opened),
             stale_chunk_count=opened.collection.stale_chunk_count,
         )
         return corpus_service_pb2.GetCorpusStatsResponse(stats=stats)
@@ -96,3 +97,8 @@ class CollectionsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         async with aclosing(SyncStream(self._catalog, self._settings).run(request_iterator)) as responses:
             async for response in responses:
                 yield response
+
+    def _encoder_problem(self, opened: OpenCollection) -> str:
+        if not self._encoder_label:
+            return "the server runs with GROUNDWIRE_LEXICAL_ONLY"
+        return opened.upkeep_problem if opened.collection.current_view.dense_coverage < 1 else ""

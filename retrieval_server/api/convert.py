@@ -67,6 +67,7 @@ def retrieve_query(
         ),
         hops=_in_range(request.hops, 1, _MAX_HOPS, f"{field_prefix}hops") if request.HasField("hops") else 1,
         balance=request.balance,
+        rerank=request.rerank if request.HasField("rerank") else None,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from groundwire.v1 import answer_pb2, answer_service_pb2, error_pb2
 from retrieval_server.api.convert import retrieve_query, skipped_reason_to_pb
+from retrieval_server.api.convert_condensing import is_condensed_by_model
 from retrieval_server.api.convert_packing import history_from_pb, packing_options
 from retrieval_server.api.convert_sampling import sampling_options
 from retrieval_server.api.status import item_status
@@ -29,6 +30,8 @@ from retrieval_server.generation.answer_model import (
     Retrieved,
 )
 from retrieval_server.generation.answer_modes import MODE_FROM_PB, PROMPT_A_PASSAGE, mode_to_pb
+from retrieval_server.generation.condensing import Conversation
+from retrieval_server.generation.condensing_message import condensing_to_pb
 from retrieval_server.generation.conversation import standalone_question
 from retrieval_server.generation.job_messages import dropped_to_pb, packed_to_pb
 from retrieval_server.generation.rewriting import rewritten_question
@@ -84,9 +87,14 @@ def question_from_pb(
     if request_id:
         check_request_id(request_id, f"{field_prefix}request_id")
     options = _options(request.options, settings, call_remaining_s, f"{field_prefix}options.", default_priority)
+    by_model = is_condensed_by_model(request.options.condensing_method, settings, f"{field_prefix}options.")
     retrieve = retrieve_query(request.retrieve, settings, f"{field_prefix}retrieve.")
     turns = history_from_pb(request.history, settings, f"{field_prefix}history")
     asked = rewritten_question(retrieve.query) if request.options.rewrite_question else retrieve.query
+    for_model = None
+    # Where nothing was said before and nothing is to be left out, the question stands by itself.
+    if by_model and (turns or request.options.rewrite_question):
+        for_model = Conversation(retrieve.query, turns)
     return Question(
         retrieve=replace(retrieve, query=standalone_question(asked, turns)),
         options=options,
@@ -94,6 +102,7 @@ def question_from_pb(
         request_hash=_request_hash(request),
         id_is_callers=bool(request_id),
         caller=caller,
+        for_model=for_model,
     )
 
 
@@ -144,6 +153,7 @@ def result_to_pb(result: Result) -> answer_pb2.AnswerResult:
         status=error_pb2.ItemStatus() if result.error is None else item_status(result.error),
         standalone_question=result.question,
         missing_words=result.missing_words,
+        condensing=condensing_to_pb(result.retrieved.condensing),
     )
     if result.packing is not None:
         message.packed_passages.extend(map(packed_to_pb, result.packing.packed))

@@ -49,6 +49,8 @@ def tuned_set(
         raise InvalidRequest(FieldError("retrieve.hops", f"{query.hops}, and weights are tuned on one hop"))
     if query.balance:
         raise InvalidRequest(FieldError("retrieve.balance", "must not be set: weights are tuned on one order"))
+    if query.rerank:
+        raise InvalidRequest(FieldError("retrieve.rerank", "must not be true: a cross-encoder takes no part"))
     return query, questions
 
 

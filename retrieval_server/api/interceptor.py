@@ -18,6 +18,18 @@ from retrieval_server.api.status import clipped, status_code, trailers
 _log = structlog.get_logger()
 
 _UNLIMITED_PREFIXES = ("/grpc.health.", "/grpc.reflection.")
+# Calls that mostly wait, for a worker or for what their caller sends next: they have places of their own, so that
+# however many wait, others are searched for and can be cancelled.
+_WAITING_METHODS = frozenset(
+    {
+        "/groundwire.v1.AnswerService/Answer",
+        "/groundwire.v1.AnswerService/AttachAnswer",
+        "/groundwire.v1.AnswerService/BatchAnswer",
+        "/groundwire.v1.AnswerService/StreamAnswer",
+        "/groundwire.v1.CorpusService/SyncDocuments",
+        "/groundwire.v1.RetrievalService/BatchRetrieve",
+    }
+)
 _REQUEST_ID_KEY = "x-request-id"
 _BUSY_RETRY_S = 0.2
 
@@ -29,14 +41,38 @@ class _Malformed:
 _MALFORMED = _Malformed()
 
 
+class _Places:
+    """For so many calls at once; grpc.aio's own limit does not hold for every kind of call."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._taken_count = 0
+
+    def take(self) -> None:
+        """Count a call in. Raises Overloaded when all places are taken."""
+        if self._taken_count >= self._count:
+            raise errors.Overloaded(
+                error_pb2.ERROR_REASON_SERVER_BUSY,
+                f"{self._count} calls of its kind are in progress; try again",
+                retry_after_s=_BUSY_RETRY_S,
+            )
+        self._taken_count += 1
+
+    def give_back(self) -> None:
+        """Count a call out."""
+        self._taken_count -= 1
+
+
 class RpcInterceptor(grpc.aio.ServerInterceptor):
     """Wraps the handlers of our own services; health and reflection pass through."""
 
-    def __init__(self, max_concurrent_rpcs: int, on_end: Callable[[str, str, float], None] | None = None) -> None:
+    def __init__(
+        self, max_concurrent_rpcs: int, max_waiting_rpcs: int, on_end: Callable[[str, str, float], None] | None = None
+    ) -> None:
         """`on_end` is told of each call's method, status and time in seconds."""
-        self._max_concurrent_rpcs = max_concurrent_rpcs
+        self._places = _Places(max_concurrent_rpcs)
+        self._places_to_wait = _Places(max_waiting_rpcs)
         self._on_end = on_end
-        self._running_count = 0
 
     async def intercept_service(
         self,
@@ -81,19 +117,9 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
         )
         return wrap_unary(run_unary, deserialize, handler.response_serializer)
 
-    def enter(self) -> None:
-        """Count a call in. Raises Overloaded at the limit; grpc.aio's own does not hold for every kind of call."""
-        if self._running_count >= self._max_concurrent_rpcs:
-            raise errors.Overloaded(
-                error_pb2.ERROR_REASON_SERVER_BUSY,
-                f"{self._max_concurrent_rpcs} calls are in progress; try again",
-                retry_after_s=_BUSY_RETRY_S,
-            )
-        self._running_count += 1
-
-    def leave(self) -> None:
-        """Count a call out."""
-        self._running_count -= 1
+    def places(self, method: str) -> _Places:
+        """Return where a call of a method counts."""
+        return self._places_to_wait if method in _WAITING_METHODS else self._places
 
     def ended(self, method: str, code: str, elapsed_s: float, **fields: str) -> None:
         """Write the log line of a call that has ended, and count it."""
@@ -109,6 +135,7 @@ class _Call:
         self, limiter: RpcInterceptor, method: str, request_id: str, context: grpc.aio.ServicerContext[Any, Any]
     ) -> None:
         self._limiter = limiter
+        self._places = limiter.places(method)
         self._method = method
         self._request_id = request_id
         self._context = context
@@ -118,14 +145,14 @@ class _Call:
     async def __aenter__(self) -> None:
         structlog.contextvars.bind_contextvars(request_id=self._request_id)
         try:
-            self._limiter.enter()
+            self._places.take()
         except errors.Overloaded as error:
             await self._abort(error)
         self._entered = True
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if self._entered:
-            self._limiter.leave()
+            self._places.give_back()
         if error is None:
             # Written once the response is on its way.
             asyncio.get_running_loop().call_soon(self._limiter.ended, self._method, "OK", self._elapsed_s())

@@ -1,6 +1,7 @@
 """Domain errors to gRPC statuses: the one place where a status is built."""
 
 import math
+from collections.abc import Sequence
 
 import grpc
 from google.protobuf import any_pb2, duration_pb2
@@ -10,8 +11,11 @@ from groundwire.v1 import error_pb2
 from retrieval_server import errors
 
 _DOMAIN = "groundwire"
-# gRPC refuses trailers above a few KB, and with them the whole status.
+# gRPC refuses trailers above 8 KiB, and with them the whole status: the caller would read RESOURCE_EXHAUSTED. A message
+# is in them twice, once with three bytes for each of its UTF-8.
 _MAX_SHOWN_CHARS = 400
+_MAX_SHOWN_BYTES = 600
+_MAX_VIOLATIONS_BYTES = 3000
 _DETAILS_KEY = "grpc-status-details-bin"
 
 _CODE_BY_ERROR: dict[type[errors.GroundwireError], grpc.StatusCode] = {
@@ -34,6 +38,7 @@ _CODE_BY_REASON = {
     error_pb2.ERROR_REASON_OUTCOME_UNKNOWN: grpc.StatusCode.UNKNOWN,
     error_pb2.ERROR_REASON_ETAG_MISMATCH: grpc.StatusCode.ABORTED,
     error_pb2.ERROR_REASON_COLLECTION_BUSY: grpc.StatusCode.ABORTED,
+    error_pb2.ERROR_REASON_SYNC_IN_PROGRESS: grpc.StatusCode.ABORTED,
 }
 
 
@@ -45,7 +50,8 @@ def status_code(error: errors.GroundwireError) -> grpc.StatusCode:
 
 def clipped(text: str) -> str:
     """Return a text that fits into trailers, whatever a caller's own words in it were."""
-    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}…"
+    shown = text[:_MAX_SHOWN_CHARS].encode(errors="replace")[:_MAX_SHOWN_BYTES].decode(errors="ignore")
+    return text if shown == text else f"{shown}…"
 
 
 def trailers(error: errors.GroundwireError) -> tuple[tuple[str, bytes], ...]:
@@ -59,11 +65,7 @@ def trailers(error: errors.GroundwireError) -> tuple[tuple[str, bytes], ...]:
         )
     ]
     if isinstance(error, errors.InvalidRequest):
-        violations = [
-            error_details_pb2.BadRequest.FieldViolation(field=e.field, description=clipped(e.description))
-            for e in error.field_errors
-        ]
-        details.append(error_details_pb2.BadRequest(field_violations=violations))
+        details.append(_bad_request(error.field_errors))
     if isinstance(error, errors.Overloaded | errors.Unavailable):
         delay = duration_pb2.Duration()
         delay.FromMilliseconds(math.ceil(error.retry_after_s * 1000))
@@ -73,6 +75,17 @@ def trailers(error: errors.GroundwireError) -> tuple[tuple[str, bytes], ...]:
         packed.Pack(detail)
         status.details.append(packed)
     return ((_DETAILS_KEY, status.SerializeToString()),)
+
+
+def _bad_request(field_errors: Sequence[errors.FieldError]) -> error_details_pb2.BadRequest:
+    """Return as many of the wrong fields, the first ones, as fit into trailers."""
+    shown = error_details_pb2.BadRequest()
+    for one in field_errors:
+        shown.field_violations.add(field=clipped(one.field), description=clipped(one.description))
+        if shown.ByteSize() > _MAX_VIOLATIONS_BYTES:
+            del shown.field_violations[-1]
+            break
+    return shown
 
 
 def item_status(error: errors.GroundwireError) -> error_pb2.ItemStatus:

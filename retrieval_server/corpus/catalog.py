@@ -17,7 +17,7 @@ from retrieval_server.corpus.collection.founding import found_collection
 from retrieval_server.corpus.collection.open_collection import OpenCollection, collection_not_found, read_only
 from retrieval_server.corpus.collection.opening import clear_storage_errors, open_collection
 from retrieval_server.corpus.collection.view import CollectionView
-from retrieval_server.corpus.exclusion import Exclusion, Work
+from retrieval_server.corpus.exclusion import Exclusion, Work, sync_in_progress
 from retrieval_server.corpus.files.collection_directories import NAME, CollectionDirectories
 from retrieval_server.corpus.files.directory_lock import DirectoryLock
 from retrieval_server.corpus.lexical.known_terms import DEFAULT_MEMORY_BYTES, TermMemory
@@ -140,7 +140,7 @@ class Catalog:
     async def delete(self, name: str) -> int:
         """Remove a collection, a damaged one as well; return how many documents it had as far as that is known.
 
-        Raises NotFound; Conflict while something is synced into it; COLLECTION_BUSY while it is changed.
+        Raises NotFound; SYNC_IN_PROGRESS while something is synced into it; COLLECTION_BUSY while it is changed.
         """
         if not name:
             raise InvalidRequest(FieldError("name", "must be set"))
@@ -172,8 +172,8 @@ class Catalog:
     async def replace(self, name: str, fill: Callable[[Path, CollectionView | None], None]) -> OpenCollection:
         """Let what `fill` makes take the place of a collection, or be one; it is told what was there.
 
-        Searches go on; those that have begun end on what was there. Raises Conflict while something is synced into it,
-        COLLECTION_BUSY while it is changed.
+        Searches go on; those that have begun end on what was there. Raises SYNC_IN_PROGRESS while something is synced
+        into it, COLLECTION_BUSY while it is changed.
         """
         checked_name(name, "collection")
 
@@ -244,7 +244,8 @@ class Catalog:
         for rebuild in list(self._rebuilds.values()):
             await rebuild.close()
         for opened in self._open.values():
-            await opened.close()
+            # What a merge that is given up writes until the process ends, nobody will read.
+            await opened.close(waits_for_merges=False)
         self._open.clear()
         self._lock.release()
 
@@ -290,7 +291,4 @@ class Catalog:
 
 def _check_no_sync(opened: OpenCollection) -> None:
     if opened.syncing_sources:
-        raise Conflict(
-            error_pb2.ERROR_REASON_SYNC_IN_PROGRESS,
-            f"{min(opened.syncing_sources)} is being synced into {opened.name}; wait for it to end",
-        )
+        raise sync_in_progress(opened.name, min(opened.syncing_sources))

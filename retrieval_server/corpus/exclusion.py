@@ -18,6 +18,24 @@ class Work(Enum):
     REBUILD = "rebuilt"
 
 
+def collection_busy(name: str, work: Work) -> GroundwireError:
+    """Return the error of what a work excludes."""
+    return GroundwireError(
+        error_pb2.ERROR_REASON_COLLECTION_BUSY,
+        f"collection {name} is being {work.value}; try again when that has ended",
+        metadata={"collection": name, "work": work.name},
+    )
+
+
+def sync_in_progress(name: str, source: str) -> GroundwireError:
+    """Return the error of what the sync of a source into a collection excludes."""
+    return GroundwireError(
+        error_pb2.ERROR_REASON_SYNC_IN_PROGRESS,
+        f"{source} is being synced into {name}; try again when that has ended",
+        metadata={"collection": name, "source": source},
+    )
+
+
 class Exclusion:
     """What is being done, by collection: one work at a time. For one event loop."""
 
@@ -28,11 +46,7 @@ class Exclusion:
         """Raise GroundwireError COLLECTION_BUSY while any work is being done."""
         if name in self._work_by_name:
             work, _ = self._work_by_name[name]
-            raise GroundwireError(
-                error_pb2.ERROR_REASON_COLLECTION_BUSY,
-                f"collection {name} is being {work.value}; try again when that has ended",
-                metadata={"collection": name, "work": work.name},
-            )
+            raise collection_busy(name, work)
 
     def begin(self, name: str, work: Work) -> None:
         """Begin a work, which `end` must end. Raises GroundwireError COLLECTION_BUSY during another one."""

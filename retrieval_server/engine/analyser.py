@@ -20,7 +20,7 @@ _WORD_OR_PICTURE = re.compile(f"\\w+|[{_PICTURES}]")
 _PART = re.compile(r"[A-Z]{2,}s(?![^\W\d_])|[^\W\d_]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+|[^\W\d_]+")
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
 _CJK_RANGES = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_CJK_RUN = re.compile(f"[{_CJK_RANGES}]+")
+CJK_RUN = re.compile(f"[{_CJK_RANGES}]+")
 _HAS_CJK = re.compile(f"[{_CJK_RANGES}]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -79,7 +79,7 @@ def _cjk_terms(word: str) -> list[str]:
     """
     terms: list[str] = []
     position = 0
-    for run in _CJK_RUN.finditer(word):
+    for run in CJK_RUN.finditer(word):
         between = word[position : run.start()]
         if between:
             terms.append(between[:MAX_TERM_CHARS].casefold())

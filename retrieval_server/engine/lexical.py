@@ -37,6 +37,8 @@ _MAX_PASSED_OVER = 20_000
 # In 200,000 chunks it left the first 60 of each of 60 questions as they were.
 _MANY_CHUNKS = 100_000
 _FIRST_MARGIN = 1.5
+# From so many segments of one size on, Tantivy merges them into one.
+_MERGED_SEGMENTS = 8
 _GROWTH = 4
 
 
@@ -181,6 +183,7 @@ class LexicalIndex:
         self._index = tantivy.Index(self._schema, path=str(directory))
         # One thread: segments, and with them the order of equal scores, then follow from the input alone.
         self._writer = self._index.writer(_WRITER_HEAP_BYTES, 1)
+        self._may_lack_merges = True
 
     def view(self) -> LexicalView:
         """Return a view of the last commit."""
@@ -216,6 +219,21 @@ class LexicalIndex:
         self._writer.commit()
         self._writer.garbage_collect_files()
 
-    def close(self) -> None:
-        """Wait for merges and release the directory's lock."""
-        self._writer.wait_merging_threads()
+    def resume_merges(self) -> None:
+        """Let merges that a close gave up go on, beside whatever comes; a second time does nothing.
+
+        Tantivy looks for what to merge with each commit.
+        """
+        if self._may_lack_merges and self._index.searcher().num_segments >= _MERGED_SEGMENTS:
+            self._writer.commit()
+        self._may_lack_merges = False
+
+    def close(self, *, waits_for_merges: bool = True) -> None:
+        """Release the directory's lock, once merges have ended or, without waiting for them, at once.
+
+        A merge of a large index takes a minute. One that is given up leaves the index as the last commit made it, but
+        its thread goes on, and writes files into the directory, until it ends or the process does.
+        """
+        if waits_for_merges:
+            self._writer.wait_merging_threads()
+        del self._writer

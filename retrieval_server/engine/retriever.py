@@ -23,6 +23,7 @@ from retrieval_server.engine.lexical import LexicalQuery, LexicalView, lexical_q
 from retrieval_server.engine.profiles import ranking_of
 from retrieval_server.engine.reranking import Reranker
 from retrieval_server.engine.selection import Chosen, FileCaps, Side, choose
+from retrieval_server.errors import FieldError, InvalidRequest
 from retrieval_server.model import (
     ListScore,
     Passage,
@@ -46,12 +47,16 @@ def retrieve(
 
     A name alone is not reranked: its definition leads, and a model reads more into a word than stands there.
 
-    Raises InvalidRequest for a filter that names what the collection does not know.
+    Raises InvalidRequest for a filter that names what the collection does not know, or without the reranker that is
+    asked for.
     """
     started = time.perf_counter()
+    if request.rerank and reranker is None:
+        raise InvalidRequest(FieldError("rerank", "this server has no cross-encoder: see GROUNDWIRE_CROSS_ENCODER"))
     profile, constants, explanation = ranking_of(request, view.lexical.is_defined, view.tuned_fusion)
     subsets = balance.subsets(request.filter, view) if request.balance else [allowed_chunks(request.filter, view)]
-    search = CandidateSearch(view, encode, constants, subsets, None if profile is Profile.SYMBOL else reranker)
+    is_reranked = profile is not Profile.SYMBOL and request.rerank is not False
+    search = CandidateSearch(view, encode, constants, subsets, reranker if is_reranked else None)
     question = Question(lexical_query(request.query), view.synonyms.expanded(request.query), request.query)
     first, chosen, second_hop = _chosen(request, question, search)
     held = HeldTerms(chosen if request.explain else chosen[:_READ_PASSAGE_COUNT], view)

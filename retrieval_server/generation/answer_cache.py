@@ -1,7 +1,8 @@
 """Generated answers by what decides them, so that an equal question over equal passages costs no second generation.
 
-What decides an answer is the question, the passages, the model and the parameters. A question that is nearly the same
-may share an answer as well, when that is asked for: only over the same passages, and never with a contrary one.
+What decides an answer is the question, the passages, the generator and the parameters; where chance has a say, nothing
+is kept. A question that is nearly the same may share an answer as well, when that is asked for: only over the same
+passages, and never with a contrary one.
 """
 
 import hashlib
@@ -34,11 +35,16 @@ class NearQuestions:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What decides a job's answer but the model: `digest` of all of it, `bucket` of all but the question's wording."""
+    """What decides an answer but the generator: `digest` of all of it, `bucket` of all but the question's wording."""
 
     question: str
     digest: bytes
     bucket: bytes
+
+
+def is_determined(job: job_pb2.GenerationJob) -> bool:
+    """Return whether a job has one answer: one that is sampled has many, unless the caller chose a seed."""
+    return job.temperature <= 0 or job.HasField("seed")
 
 
 def asked_by(job: job_pb2.GenerationJob) -> Asked:
@@ -71,34 +77,39 @@ class AnswerCache:
         self._ttl_ms = round(ttl_s * 1000)
         self._near = near
 
-    async def find(self, asked: Asked, models: Iterable[str]) -> job_pb2.CachedAnswer | None:
-        """Return the answer that one of the models gave to an equal job, or to a near one if that is asked for."""
-        for model in sorted(set(models)):
-            answer = await self._get(self._key("answer", model, asked.digest))
+    async def find(self, asked: Asked, identities: Iterable[str]) -> job_pb2.CachedAnswer | None:
+        """Return the answer that one of the generators gave to an equal job, or to a near one if that is asked for.
+
+        `identities` are those that workers tell of themselves; an empty one stands for none.
+        """
+        for identity in sorted({*identities} - {""}):
+            answer = await self._get(self._key("answer", identity, asked.digest))
             if answer is None and self._near is not None:
-                answer = await self._find_near(self._near, asked, model)
+                answer = await self._find_near(self._near, asked, identity)
             if answer is not None:
                 return answer
         return None
 
     async def keep(self, asked: Asked, ended: job_pb2.JobEnded) -> None:
-        """Keep the answer that a job ended with."""
-        generator = ended.generator
-        key = self._key("answer", generator.model, asked.digest)
+        """Keep the answer that a job ended with, if it is known which generator gave it."""
+        identity = ended.generator_identity
+        if not identity:
+            return
+        key = self._key("answer", identity, asked.digest)
         answer = job_pb2.CachedAnswer(
-            text=ended.text, generator=generator, ignores_answer_start=ended.ignores_answer_start
+            text=ended.text, generator=ended.generator, ignores_answer_start=ended.ignores_answer_start
         )
         await self._redis.set(key, answer.SerializeToString(), px=self._ttl_ms)
         if self._near is None:
             return
-        bucket = self._key("near", generator.model, asked.bucket)
+        bucket = self._key("near", identity, asked.bucket)
         if await self._redis.hlen(bucket) < _MAX_NEAR_COUNT:
             await self._redis.hset(bucket, asked.question, key)
             await self._redis.pexpire(bucket, self._ttl_ms)
 
-    async def _find_near(self, near: NearQuestions, asked: Asked, model: str) -> job_pb2.CachedAnswer | None:
+    async def _find_near(self, near: NearQuestions, asked: Asked, identity: str) -> job_pb2.CachedAnswer | None:
         stored = await cast(
-            "Awaitable[dict[bytes, bytes]]", self._redis.hgetall(self._key("near", model, asked.bucket))
+            "Awaitable[dict[bytes, bytes]]", self._redis.hgetall(self._key("near", identity, asked.bucket))
         )
         key_of = {question.decode(): key.decode() for question, key in stored.items()}
         others = [question for question in key_of if may_share_an_answer(asked.question, question)]
@@ -117,9 +128,9 @@ class AnswerCache:
         except DecodeError:
             return None  # of another version
 
-    def _key(self, kind: str, model: str, digest: bytes) -> str:
+    def _key(self, kind: str, identity: str, digest: bytes) -> str:
         # Another version may prompt, sample or cut in another way.
-        name = hashlib.sha256(f"{__version__}\0{model}\0".encode() + digest).hexdigest()
+        name = hashlib.sha256(f"{__version__}\0{identity}\0".encode() + digest).hexdigest()
         return f"gw:{{{partition_of(name, self._partition_count).partition}}}:{kind}:{name}"
 
 

@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import answer_pb2, error_pb2
-from retrieval_server.errors import GroundwireError, InternalFault, NotFound, Overloaded
+from retrieval_server.errors import GroundwireError, InternalFault, NotFound, Overloaded, Unavailable
 from retrieval_server.generation.answer_model import AnswerState, Event, Fallback, Result
 from retrieval_server.generation.failures import failure_of
 from retrieval_server.generation.job_messages import fallback_from_message
+from retrieval_server.generation.queue_counts import NoWorker
 from retrieval_server.generation.transcript import Transcript
 from retrieval_server.generation.waiters import Waiters
 
@@ -38,8 +39,11 @@ class JobQueue(Protocol):
     async def give_up(self, job_id: str) -> bool:
         """End the job as FAILED for want of a worker; False when it had ended before."""
 
-    async def has_live_worker(self) -> bool:
-        """Return whether some worker, idle or busy, has shown a sign of life."""
+    async def give_up_waiting(self, job_id: str, why: str) -> bool:
+        """End the job in the same way if no worker holds it; False when one does, or it had ended before."""
+
+    async def why_no_worker(self) -> NoWorker | None:
+        """Return why no worker, idle or busy, takes jobs; None when one does."""
 
     async def require(self, job_id: str) -> None:
         """Return when the job is there; raises NotFound or Unavailable."""
@@ -129,8 +133,8 @@ class AnswerJobs:
                         if first is None:
                             raise _not_followed(job_event)
                         transcript = Transcript(first)
-                        if fallback_from_message(first) is Fallback.EXTRACTIVE:
-                            watching = asyncio.create_task(self._give_up_without_workers(job_id))
+                        is_replaced = fallback_from_message(first) is Fallback.EXTRACTIVE
+                        watching = asyncio.create_task(self._give_up_without_workers(job_id, is_replaced=is_replaced))
                         yield transcript.begin()
                     # The check of a complete answer would hold up every other call for its time.
                     told = (
@@ -149,15 +153,51 @@ class AnswerJobs:
             if self._waiters.leave(job_id) and not ended and not self._letting_go:
                 self._in_background(self._cancel_abandoned(job_id))
 
-    async def _give_up_without_workers(self, job_id: str) -> None:
-        """End a job once no worker is alive: its caller is better served by the fallback than by its deadline."""
+    async def end_of(self, job_id: str) -> job_pb2.JobEnded:
+        """Return how a job ended that is no answer; it is cancelled when all who wait for it leave before.
+
+        Raises Unavailable (SHUTTING_DOWN) when this server stops.
+        """
+        ended: job_pb2.JobEnded | None = None
+        self._waiters.join(job_id, cancel_when_alone=True)
+        watching = asyncio.create_task(self._give_up_without_workers(job_id, is_replaced=True))
+        try:
+            async with aclosing(self._queue.follow(job_id)) as job_events:
+                async for job_event in job_events:
+                    if job_event.HasField("ended"):
+                        ended = job_event.ended
+            if ended is None:
+                raise InternalFault(error_pb2.ERROR_REASON_INTERNAL, "the queue told no end of the job")
+            return ended
+        finally:
+            watching.cancel()
+            if self._waiters.leave(job_id) and ended is None:
+                self._in_background(self._cancel_abandoned(job_id))
+
+    async def require_worker(self) -> None:
+        """Return when some worker takes jobs; raises Unavailable."""
+        why = await self._queue.why_no_worker()
+        if why is not None:
+            raise Unavailable(error_pb2.ERROR_REASON_NO_WORKER, why.message, retry_after_s=why.retry_after_s)
+
+    async def _give_up_without_workers(self, job_id: str, *, is_replaced: bool) -> None:
+        """End a job that no worker will do: its caller is better served by a fallback, or a reason, than by a deadline.
+
+        One that nothing replaces (not `is_replaced`) outlives its workers, since they may be started anew. One that
+        waits while all workers leave jobs alone is ended in any case: they live, and say that they take none.
+        """
         while True:
             await asyncio.sleep(_WORKER_CHECK_S)
             with suppress(GroundwireError):  # Redis is away: the job waits until it is back
-                if await self._queue.has_live_worker():
+                if await self._queue.why_no_worker() is None:
                     continue
                 await asyncio.sleep(_RESTART_GRACE_S)
-                if not await self._queue.has_live_worker():
+                why = await self._queue.why_no_worker()
+                if why is None:
+                    continue
+                if why.some_live:
+                    await self._queue.give_up_waiting(job_id, why.message)
+                elif is_replaced:
                     await self._queue.give_up(job_id)
                     return
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from retrieval_server.errors import GroundwireError, Reason
+from retrieval_server.generation.condensing import Condensing, Conversation
 from retrieval_server.generation.packing import Packing, PackingOptions
 from retrieval_server.generation.sampling import Sampling
 from retrieval_server.model import Passage, RetrieveQuery, SkippedReason
@@ -76,8 +77,8 @@ class AnswerOptions:
 class Question:
     """A checked request to answer. `request_hash` is equal for equal requests, whoever sends them.
 
-    `retrieve.query` is the question as it stands by itself, after the conversation has been read. `caller` is whom its
-    turn in the queue is counted to.
+    `retrieve.query` is the question as it stands by itself, after the conversation has been read: by rule at first,
+    and while `for_model` is set, a model is still to be asked. `caller` is whom its turn in the queue is counted to.
     """
 
     retrieve: RetrieveQuery
@@ -86,6 +87,8 @@ class Question:
     request_hash: bytes
     id_is_callers: bool
     caller: str = ""
+    condensing: Condensing = field(default_factory=Condensing)
+    for_model: Conversation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +144,12 @@ class Generator:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What was found; the first event of every answer."""
+    """What was found, and how the question was made that it was found for; the first event of every answer."""
 
     request_id: str
     passages: tuple[Passage, ...]
     index_generation: int
+    condensing: Condensing = field(default_factory=Condensing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from enum import Enum
 from typing import NoReturn, cast
 
@@ -14,7 +13,7 @@ from groundwire.queue import scripts
 from groundwire.queue.connection import connect
 from groundwire.queue.ending import CANCELLED, NO_WORKER_LEFT, WHATEVER_NONCE, EndAttempt, Ending, EndResult
 from groundwire.queue.keys import PartitionKeys, partition_of
-from groundwire.queue.liveness import WorkerInfo, seen_workers
+from groundwire.queue.liveness import WorkerInfo
 from groundwire.v1 import answer_pb2, error_pb2
 from retrieval_server.errors import Conflict, NotFound, Overloaded
 from retrieval_server.generation.answer_cache import NearQuestions
@@ -23,6 +22,7 @@ from retrieval_server.generation.dead_letters import DeadLetters
 from retrieval_server.generation.job_follower import FOLLOW_BLOCK_S, JobFollower
 from retrieval_server.generation.job_reaper import JobReaper
 from retrieval_server.generation.queue_calls import RETRY_AFTER_S, answered
+from retrieval_server.generation.queue_counts import NoWorker, QueueCounts, QueueStats
 
 _MAX_FOLLOWERS_READING = 128
 
@@ -32,18 +32,6 @@ class EnqueueOutcome(Enum):
 
     CREATED = "created"
     EXISTS = "exists"
-
-
-@dataclass(frozen=True, slots=True)
-class QueueStats:
-    """Counts of the whole queue."""
-
-    waiting_count: int
-    running_count: int
-    dead_letter_count: int
-    live_worker_count: int
-    slot_count: int = 0
-    waiting_batch_count: int = 0
 
 
 class AnswerQueue:
@@ -83,7 +71,7 @@ class AnswerQueue:
         self._blocking_redis = connect(redis_url, block_s=FOLLOW_BLOCK_S, max_connections=_MAX_FOLLOWERS_READING)
         self._partition_count = partition_count
         self._max_depth = max_depth
-        self._lease_s = lease_s
+        self._counts = QueueCounts(self._redis, self._partitions(), lease_s=lease_s)
         self._max_deliveries = max_deliveries
         self._ttl_s = ttl_s
         self._max_waiting_of_one = max(1, round(max_depth * max_share))
@@ -107,7 +95,7 @@ class AnswerQueue:
             Overloaded: as many jobs wait as are allowed, in all, of this caller or of BATCH priority.
         """
         if self._answered is not None:
-            kept = await self._answered.find(job, [worker.model for worker in await self.workers()])
+            kept = await self._answered.find(job, [one.generator_identity for one in await self.workers()])
             if kept is not None:
                 return _outcome(await self._answered.enqueue(job, retrieved, request_hash, kept))
         incarnation = secrets.token_hex(8)
@@ -201,6 +189,16 @@ class AnswerQueue:
         """End a job that no worker is left for; it may be asked again. False when it had ended before, or is gone."""
         return await self._end(job_id, NO_WORKER_LEFT) is EndResult.ENDED
 
+    async def give_up_waiting(self, job_id: str, why: str) -> bool:
+        """End a job that no worker holds, as FAILED (NO_WORKER); False when one does, or it had ended, or is gone."""
+        keys = self._partition(job_id)
+        state, nonce = await answered(lambda: self._redis.hmget(keys.job(job_id), ["state", "nonce"]))
+        if state != b"waiting" or nonce is None:
+            return False
+        ending = Ending(job_pb2.JOB_OUTCOME_FAILED, error_pb2.ERROR_REASON_NO_WORKER, why)
+        attempt = EndAttempt(keys, job_id, ending, expected_nonce=nonce)
+        return await answered(lambda: attempt.send(self._redis)) is EndResult.ENDED
+
     async def _end(self, job_id: str, ending: Ending) -> EndResult:
         attempt = EndAttempt(self._partition(job_id), job_id, ending, expected_nonce=WHATEVER_NONCE)
         return await answered(lambda: attempt.send(self._redis))
@@ -212,52 +210,19 @@ class AnswerQueue:
 
     async def stats(self) -> QueueStats:
         """Count jobs and live workers."""
-
-        async def count() -> list[int]:
-            return [
-                await self._redis.zcard(key)
-                for keys in self._partitions()
-                for key in (keys.waiting, keys.running, keys.dead)
-            ]
-
-        async def count_batch() -> int:
-            counts = [await scripts.WAITING_BATCH.run(self._redis, keys.of_script("")) for keys in self._partitions()]
-            return sum(counts)
-
-        counts = await answered(count)
-        workers = await self.workers()
-        return QueueStats(
-            waiting_count=sum(counts[0::3]),
-            running_count=sum(counts[1::3]),
-            dead_letter_count=sum(counts[2::3]),
-            live_worker_count=len(workers),
-            slot_count=sum(worker.slot_count for worker in workers),
-            waiting_batch_count=await answered(count_batch),
-        )
+        return await self._counts.stats()
 
     async def workers(self) -> list[WorkerInfo]:
         """Return the workers that showed a sign of life within the lease, by id."""
-        seen = await answered(lambda: seen_workers(self._redis))
-        return [worker for worker in seen if worker.silent_s <= self._lease_s]
+        return await self._counts.workers()
 
     async def running_counts(self) -> Counter[str]:
         """Return how many jobs each worker holds, by worker id."""
+        return await self._counts.running_counts()
 
-        async def count() -> Counter[str]:
-            held: Counter[str] = Counter()
-            for keys in self._partitions():
-                for job_id in cast("list[bytes]", await self._redis.zrange(keys.running, 0, -1)):
-                    stored = await self._redis.hget(keys.job(job_id.decode()), "worker")
-                    worker_id = cast("bytes | None", stored)
-                    if worker_id is not None:
-                        held[worker_id.decode()] += 1
-            return held
-
-        return await answered(count)
-
-    async def has_live_worker(self) -> bool:
-        """Return whether some worker, idle or busy, showed a sign of life within the lease."""
-        return bool(await self.workers())
+    async def why_no_worker(self) -> NoWorker | None:
+        """Return why no worker, idle or busy, takes jobs; None when one does."""
+        return await self._counts.why_no_worker()
 
     async def run_reaper(self) -> None:
         """End jobs that no worker will end, until cancelled."""

@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 from groundwire.internal.v1 import job_pb2
 from groundwire.queue import scripts
 from groundwire.queue.keys import partition_of
-from retrieval_server.generation.answer_cache import AnswerCache, Asked, NearQuestions, asked_by
+from retrieval_server.generation.answer_cache import AnswerCache, Asked, NearQuestions, asked_by, is_determined
 from retrieval_server.generation.job_messages import answered_events
 from retrieval_server.generation.queue_calls import answered
 
@@ -35,8 +35,10 @@ class AnsweredJobs:
         self._cache = AnswerCache(redis, partition_count, ttl_s=cache_ttl_s, near=near)
         self._asked: OrderedDict[str, Asked] = OrderedDict()
 
-    async def find(self, job: job_pb2.GenerationJob, models: Iterable[str]) -> job_pb2.CachedAnswer | None:
+    async def find(self, job: job_pb2.GenerationJob, identities: Iterable[str]) -> job_pb2.CachedAnswer | None:
         """Return the kept answer to an equal job, and note what this one asks."""
+        if job.HasField("condensing") or not is_determined(job):
+            return None
         asked = await asyncio.to_thread(asked_by, job)
         self._asked[job.job_id] = asked
         if len(self._asked) > _MAX_ASKED_COUNT:
@@ -44,7 +46,7 @@ class AnsweredJobs:
         if job.generate_anew:
             return None
         try:
-            return await self._cache.find(asked, models)
+            return await self._cache.find(asked, identities)
         except RedisError as error:
             log.debug("answers not looked up", job_id=job.job_id, error=str(error))
             return None

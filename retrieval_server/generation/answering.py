@@ -1,4 +1,4 @@
-"""From a question to its answer: retrieve, then skip, extract or have it generated, and tell the caller as it goes."""
+"""From a question to its answer: condense, retrieve, then skip, extract or generate, and tell the caller as it goes."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -31,6 +31,7 @@ from retrieval_server.generation.direct_answers import extractive_events, skippe
 from retrieval_server.generation.job_messages import add_plan, job_message, retrieved_message
 from retrieval_server.generation.job_plan import plan_job
 from retrieval_server.generation.kept_answers import KeptAnswers
+from retrieval_server.generation.model_condensing import ModelCondensing
 from retrieval_server.generation.packing import Packing, without
 from retrieval_server.generation.prompt_packing import PackedPrompt, pack_passage_prompts, pack_prompt
 from retrieval_server.generation.reading import missing_words
@@ -67,6 +68,9 @@ class Answering:
         self._settings = settings
         self._kept = KeptAnswers(settings.answer_ttl_s)
         self._jobs = AnswerJobs(queue)
+        self._condensing = ModelCondensing(
+            self._jobs, timeout_s=settings.condensing_timeout_s, max_question_bytes=settings.max_query_bytes
+        )
 
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
         """Yield the events of an answer: Retrieved first, Result last.
@@ -77,8 +81,9 @@ class Answering:
         events = self._kept.find(question.request_id, question.request_hash)
         known: job_pb2.JobRetrieved | None = None
         if events is None and not await self._is_stored(question):
+            question = await self._condensing.condensed(question)
             found = await self._found(question)
-            retrieved = Retrieved(question.request_id, found.passages, found.index_generation)
+            retrieved = Retrieved(question.request_id, found.passages, found.index_generation, question.condensing)
             known = retrieved_message(question, retrieved)
             self._check_size(known.ByteSize())
             events = await self._answer_directly(question, retrieved, found.skipped_reason, known)
@@ -128,7 +133,7 @@ class Answering:
         return await self._queue.cancel(answer_job_id(request_id))
 
     async def render_prompt(self, question: Question) -> RenderedPrompt:
-        """Return the prompt that the question would be answered with; nothing is generated."""
+        """Return the prompt that the question, condensed by rule, would be answered with; nothing is generated."""
         found = await self._found(question)
         plan = await asyncio.to_thread(plan_job, question, found.passages)
         query, most_tokens = question.retrieve.query, question.options.max_prompt_tokens
@@ -198,7 +203,7 @@ class Answering:
     ) -> Reason.ValueType | None:
         """Enqueue the question's job; return why it could not be, if the caller wants a fallback then."""
         try:
-            await self._require_live_worker()
+            await self._jobs.require_worker()
             job_id = answer_job_id(question.request_id)
             plan = await asyncio.to_thread(plan_job, question, retrieved.passages)
             add_plan(known, plan)
@@ -209,13 +214,6 @@ class Answering:
                 raise
             return error.reason
         return None
-
-    async def _require_live_worker(self) -> None:
-        if not await self._queue.has_live_worker():
-            raise Unavailable(
-                error_pb2.ERROR_REASON_NO_WORKER,
-                "no generation worker is alive: start `generation-worker`, or allow the extractive fallback",
-            )
 
     def _check_size(self, size_bytes: int) -> None:
         limit_bytes = int(self._settings.max_message_bytes * _MAX_PASSAGES_SHARE)

@@ -58,7 +58,7 @@ def check_answer(
     on the arguments alone.
     """
     evidence = Evidence(passages, left_out)
-    held = [HeldWords(passage) for passage in passages]
+    held = [HeldWords.of_passage(passage) for passage in passages]
     asked = _Asked(content_terms(question), Claims(question))
     citations: list[Citation] = []
     sentences: list[SentenceSupport] = []
@@ -138,7 +138,7 @@ def _claims_stand(
     evidence: Evidence,
 ) -> bool:
     cited = [
-        HeldWords(
+        HeldWords.of_passage(
             replace(passages[window.passage_index], text=passages[window.passage_index].text[window.start : window.end])
         )
         for window in windows

@@ -50,15 +50,20 @@ class Claims:
 
 
 class HeldWords:
-    """Every word and number of a passage, with those of its path and breadcrumbs, which a model may repeat."""
+    """Every word and number of some texts, which a model may repeat."""
 
-    def __init__(self, passage: Passage) -> None:
+    def __init__(self, *texts: str) -> None:
         self.words: set[str] = set()
         self.numbers: set[str] = set()
-        for text in (passage.text, passage.path, *passage.breadcrumbs):
+        for text in texts:
             self.words.update(word.casefold() for word in _WORD.findall(text))
             self.words.update(compound.casefold() for compound in _COMPOUND.findall(text))
             self.numbers.update(_numbers(text))
+
+    @classmethod
+    def of_passage(cls, passage: Passage) -> "HeldWords":
+        """Return those of a passage, with its path and breadcrumbs."""
+        return cls(passage.text, passage.path, *passage.breadcrumbs)
 
 
 def holds_value(line: str, value: str) -> bool:
@@ -76,10 +81,10 @@ def identifiers_as_written(text: str) -> list[str]:
     return found
 
 
-def are_held(claims: Claims, passages: Iterable[HeldWords]) -> bool:
-    """Return whether each claim stands in some of the passages."""
+def are_held(claims: Claims, sources: Iterable[HeldWords]) -> bool:
+    """Return whether each claim stands in some of the sources."""
     missing_words, missing_numbers = claims.words, claims.numbers
-    for held in passages:
+    for held in sources:
         missing_words -= held.words
         missing_numbers -= held.numbers
     return not missing_words and not missing_numbers

@@ -9,6 +9,7 @@ from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import answer_pb2
 from retrieval_server.generation.answer_model import Fallback, Priority, Question, Retrieved
 from retrieval_server.generation.answer_modes import mode_to_pb
+from retrieval_server.generation.condensing_message import condensing_from_pb, condensing_to_pb
 from retrieval_server.generation.job_plan import JobPlan
 from retrieval_server.generation.packing import DroppedPassage, DropReason, PackedPassage, Packing, span_of
 from retrieval_server.model import Passage
@@ -21,7 +22,7 @@ _FALLBACKS = {
     Fallback.EXTRACTIVE: answer_pb2.ANSWER_FALLBACK_EXTRACTIVE,
     Fallback.NONE: answer_pb2.ANSWER_FALLBACK_NONE,
 }
-_PRIORITIES = {
+PRIORITIES = {
     Priority.INTERACTIVE: answer_pb2.ANSWER_PRIORITY_INTERACTIVE,
     Priority.BATCH: answer_pb2.ANSWER_PRIORITY_BATCH,
 }
@@ -48,7 +49,7 @@ def job_message(question: Question, job_id: str, plan: JobPlan) -> job_pb2.Gener
         max_prompt_tokens=question.options.max_prompt_tokens,
         deadline=deadline,
         caller=question.caller,
-        priority=_PRIORITIES[question.options.priority],
+        priority=PRIORITIES[question.options.priority],
         generate_anew=question.options.generate_anew,
         answer_start=plan.answer_start,
         closed_book=question.options.closed_book,
@@ -106,13 +107,14 @@ def retrieved_message(question: Question, retrieved: Retrieved) -> job_pb2.JobRe
         closed_book=question.options.closed_book,
         min_supported_share=question.options.min_supported,
         first_statement_only=question.options.copy_bonus > 0 and not question.options.closed_book,
+        condensing=condensing_to_pb(retrieved.condensing),
     )
 
 
 def retrieved_from_message(message: job_pb2.JobRetrieved) -> Retrieved:
     """Return what was retrieved for a job."""
     passages = tuple(passage_from_pb(passage) for passage in message.passages)
-    return Retrieved(message.request_id, passages, message.index_generation)
+    return Retrieved(message.request_id, passages, message.index_generation, condensing_from_pb(message.condensing))
 
 
 def fallback_from_message(message: job_pb2.JobRetrieved) -> Fallback:

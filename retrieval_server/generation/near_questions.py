@@ -36,13 +36,22 @@ def may_share_an_answer(question: str, other: str) -> bool:
     ours, theirs = _words(question), _words(other)
     only_ours, only_theirs = Counter(ours) - Counter(theirs), Counter(theirs) - Counter(ours)
     differing = [*only_ours, *only_theirs]
-    if any(word in _NEGATIONS or word.endswith("n't") or _is_a_name(word) for word in differing):
+    if any(_negates(word) or _is_a_name(word) for word in differing):
         return False
     if any(_are_opposites(one, another) for one in only_ours for another in only_theirs):
         return False
     shared = Counter(ours) & Counter(theirs)
     # "from a to b" and "from b to a" hold the same words.
     return [word for word in ours if word in shared] == [word for word in theirs if word in shared]
+
+
+def is_negated(question: str) -> bool:
+    """Return whether some word says "not"."""
+    return any(map(_negates, _words(question)))
+
+
+def _negates(word: str) -> bool:
+    return word in _NEGATIONS or word.endswith("n't")
 
 
 def _words(question: str) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from groundwire.prompt import Segment, prompt_segments
+from groundwire.prompt import PromptKind, Segment, prompt_segments
 from groundwire.token_estimate import estimate_tokens
 from groundwire.v1 import passage_pb2
 
@@ -26,7 +26,8 @@ def pack_prompt(
     closed_book: bool = False,
 ) -> PackedPrompt:
     """Pack as many of `passages`, in their order, as the budget is sure to hold; the rest is left out whole."""
-    segments = prompt_segments(question, passages, answer_start=answer_start, closed_book=closed_book)
+    kind = PromptKind.CLOSED_BOOK if closed_book else PromptKind.WITH_SOURCES
+    segments = prompt_segments(question, passages, answer_start=answer_start, kind=kind)
     costs = [estimate_tokens(segment.text) for segment in segments]
     passage_costs = costs[1 : 1 + len(passages)]
     token_count = sum(costs) - sum(passage_costs)

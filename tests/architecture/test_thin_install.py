@@ -52,7 +52,7 @@ def run(python: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=False,
     )
 

@@ -10,7 +10,7 @@ from tests.support.processes import Server, Worker
 from tests.support.valkey import Valkey
 
 LEASE_S = 3.0
-CALL_TIMEOUT_S = 90.0
+CALL_TIMEOUT_S = 240.0
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Cluster:
         channel: grpc.Channel,
         request_id: str,
         *,
-        timeout_s: int = 60,
+        timeout_s: int = 200,
         fallback: answer_pb2.AnswerFallback.ValueType = answer_pb2.ANSWER_FALLBACK_NONE,
         mode: answer_pb2.AnswerMode.ValueType = answer_pb2.ANSWER_MODE_STUFF,
         query: str = "Write down every step of the storm procedure and of the night watch in full sentences.",

@@ -15,7 +15,7 @@ from tests.support.process_tree import child_pids, is_running
 from tests.support.processes import BIN, PROJECT_DIR, Server, ServiceProcess, process_environment
 from tests.support.rpc import corpus_stats
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
 Own = Callable[[ServiceProcess], ServiceProcess]
 NO_REDIS = "redis://127.0.0.1:1/0"
 
@@ -51,12 +51,12 @@ def test_a_server_killed_while_indexing_ends_up_as_one_that_was_not(
     helpers = child_pids(killed.pid)
     killed.kill()
     indexing.wait(timeout=60)
-    wait_until(lambda: not any(map(is_running, helpers)), timeout_s=15, what="the server's own helpers have ended")
+    wait_until(lambda: not any(map(is_running, helpers)), timeout_s=100, what="the server's own helpers have ended")
 
     killed.start()
     run_client(killed.address, "index", "tree", "--wait", cwd=home).assert_ok()
     with killed.channel() as channel:
-        wait_until(lambda: corpus_stats(channel, "default").stats.dense_coverage >= 1, timeout_s=60, what="vectors")
+        wait_until(lambda: corpus_stats(channel, "default").stats.dense_coverage >= 1, timeout_s=200, what="vectors")
     after_the_kill = searched(killed, home, "killed")
 
     fresh = Server(tmp_path / "fresh", redis_url=NO_REDIS)

@@ -8,7 +8,7 @@ from groundwire.v1 import answer_pb2, answer_service_pb2, error_pb2
 from tests.chaos.cluster import Cluster, assert_one_terminal_with_the_final_text
 from tests.support.rpc import retrieve
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
 
 
 def test_a_waiting_caller_gets_its_answer_after_valkey_was_killed(cluster: Cluster) -> None:
@@ -25,12 +25,12 @@ def test_a_waiting_caller_gets_its_answer_after_valkey_was_killed(cluster: Clust
 
     caller = threading.Thread(target=follow)
     caller.start()
-    assert writing.wait(60)
+    assert writing.wait(150)
     cluster.valkey.kill()
     with cluster.server.channel() as channel:
         assert retrieve(channel, "tide gate", collection="default", k=1).passages
     cluster.valkey.start()
-    caller.join(timeout=90)
+    caller.join(timeout=250)
     assert not caller.is_alive()
     assert [event.WhichOneof("event") for event in events].count("terminal") == 1
     assert events[-1].terminal.state == answer_pb2.ANSWER_STATE_ANSWERED, events[-1].terminal.status

@@ -72,7 +72,7 @@ class Answers(answer_service_pb2_grpc.AnswerServiceServicer):
             if self.state.break_answer_after is not None and number > self.state.break_answer_after:
                 abort(context, grpc.StatusCode.UNAVAILABLE, "gone")
             if event.delta.text == "<hold>":
-                self.state.hold.wait(20)
+                self.state.hold.wait(120)
             yield answer_service_pb2.StreamAnswerResponse(event=event)
 
     def AttachAnswer(self, request, context):

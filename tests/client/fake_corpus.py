@@ -147,6 +147,7 @@ class Admin(admin_service_pb2_grpc.AdminServiceServicer):
             waiting_count=1,
             live_worker_count=self.state.live_worker_count,
             slot_count=self.state.live_worker_count,
+            accepting_worker_count=0 if self.state.not_accepting_reason else self.state.live_worker_count,
             dead_letter_count=len(self.state.dead_letters),
         )
 
@@ -180,4 +181,5 @@ class Admin(admin_service_pb2_grpc.AdminServiceServicer):
             worker_id="w1", model="tiny", slot_count=8, running_count=3, version="0.1.0", context_tokens=8192
         )
         worker.uptime.FromSeconds(90)
+        worker.not_accepting_reason = self.state.not_accepting_reason
         return admin_service_pb2.ListWorkersResponse(workers=[worker])

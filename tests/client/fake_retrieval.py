@@ -17,7 +17,7 @@ class Retrieval(retrieval_service_pb2_grpc.RetrievalServiceServicer):
     def Retrieve(self, request, context):
         self.state.check_up(context)
         if request.query == "slow":
-            self.state.hold.wait(20)
+            self.state.hold.wait(120)
         if not request.query.strip():
             abort(
                 context,
@@ -78,7 +78,7 @@ class Retrieval(retrieval_service_pb2_grpc.RetrievalServiceServicer):
     def outcome(self, item):
         query = item.retrieve.query
         if query == "slow":
-            self.state.hold.wait(20)
+            self.state.hold.wait(120)
         if self.state.busy_queries.get(query, 0) > 0:
             self.state.busy_queries[query] -= 1
             busy = item_error(grpc.StatusCode.RESOURCE_EXHAUSTED, error_pb2.ERROR_REASON_SERVER_BUSY, "too many calls")

@@ -86,6 +86,8 @@ class FakeState:
     documents: dict[str, str] = field(default_factory=dict)
     queries: list[str] = field(default_factory=list)
     last_retrieve: retrieval_service_pb2.RetrieveRequest | None = None
+    gather_count: int = 1
+    """Requests that a stream must have sent before the first is answered."""
     most_unanswered: int = 0
     unavailable_count: int = 0
     """How many of the next calls fail as UNAVAILABLE."""
@@ -104,6 +106,7 @@ class FakeState:
     """Paths that the server asks for though nobody offered them."""
     has_queue: bool = True
     live_worker_count: int = 1
+    not_accepting_reason: str = ""
     dead_letters: list[str] = field(default_factory=list)
     purges: list[admin_service_pb2.PurgeDeadLettersRequest] = field(default_factory=list)
     hold: threading.Event = field(default_factory=threading.Event)
@@ -139,11 +142,11 @@ class FakeState:
         answered_count = 0
         while True:
             with changed:
-                # Before the first answer, give the client the time to send more than it should.
-                most = 40 if answered_count == 0 else answered_count
-                changed.wait_for(lambda most=most: len(arrived) > most or ended.is_set(), 10 if answered_count else 0.3)
-                if answered_count == 0 and not arrived:
-                    changed.wait_for(lambda: arrived or ended.is_set(), 10)
+                wanted = max(answered_count + 1, self.gather_count if answered_count == 0 else 0)
+                changed.wait_for(lambda wanted=wanted: len(arrived) >= wanted or ended.is_set(), 60)
+                if answered_count == 0 and self.gather_count > 1:
+                    # The time to send more than it should.
+                    changed.wait_for(lambda: len(arrived) > self.gather_count, 0.3)
                 self.most_unanswered = max(self.most_unanswered, len(arrived) - answered_count)
                 if len(arrived) == answered_count:
                     return

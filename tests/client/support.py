@@ -40,10 +40,10 @@ class FakeServer:
 
     def stop(self) -> None:
         self.state.hold.set()
-        self._server.stop(grace=0).wait(10)
+        self._server.stop(grace=0).wait(60)
 
 
-def wait_until(condition, timeout_s: float = 10.0) -> None:
+def wait_until(condition, timeout_s: float = 60.0) -> None:
     """Poll until `condition()` is true."""
     deadline = time.monotonic() + timeout_s
     while not condition():

@@ -147,7 +147,7 @@ def test_one_client_serves_many_threads(library):
     for one in threads:
         one.start()
     for one in threads:
-        one.join(20)
+        one.join(60)
     assert found == {k: k for k in range(1, 9)}
 
 
@@ -196,6 +196,6 @@ def test_interrupting_a_waiting_thread_ends_the_call(server):
     thread.start()
     wait_until(lambda: server.state.call_metadata)
     library.close()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
     assert len(failures) == 1

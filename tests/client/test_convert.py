@@ -10,6 +10,7 @@ from client import (
     AnswerMode,
     AnswerOptions,
     AnswerPriority,
+    CondensingMethod,
     DisconnectPolicy,
     FusionOverrides,
     InvalidRequest,
@@ -201,6 +202,7 @@ def test_every_served_field_of_a_retrieve_request_can_be_asked_for():
         filter=PassageFilter(languages=("python",)),
         hops=2,
         balance=True,
+        rerank=False,
     )
     assert {field.name for field, _ in request.ListFields()} == set(request.DESCRIPTOR.fields_by_name)
     assert len(request.fusion.ListFields()) == len(request.fusion.DESCRIPTOR.fields)
@@ -231,6 +233,7 @@ def test_every_served_answer_option_can_be_asked_for():
         priority=AnswerPriority.BATCH,
         generate_anew=True,
         rewrite_question=True,
+        condensing_method=CondensingMethod.MODEL,
         temperature=0.7,
         top_p=0.9,
         seed=3,

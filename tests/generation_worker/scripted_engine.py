@@ -41,6 +41,7 @@ class ScriptedEngine:
     """An Engine."""
 
     model = "scripted"
+    identity = "scripted"
     context_tokens = 1000
     modes = (answer_pb2.ANSWER_MODE_STUFF,)
 

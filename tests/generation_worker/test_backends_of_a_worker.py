@@ -36,7 +36,7 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 async def running(make_consumer, *replies: Reply, with_local: bool = True) -> AsyncIterator[FakeOpenAi]:
     """The next job of the queue runs; over when its run is."""
     with FakeOpenAi(*replies) as remote:
-        where = RemoteModel(remote.url, "big", None, context_tokens=4096, silence_timeout_s=5.0, extra={})
+        where = RemoteModel(remote.url, "big", None, context_tokens=4096, silence_timeout_s=30.0, extra={})
         backends = [GuardedBackend(OpenAiBackend(where, slot_count=1))]
         if with_local:
             backends.append(GuardedBackend(EngineThread(ScriptedEngine())))
@@ -127,7 +127,8 @@ async def test_a_cancelled_job_closes_the_connection(queue, make_consumer):
     assert (await end_of(queue, "j")).outcome == job_pb2.JOB_OUTCOME_CANCELLED
 
 
-async def test_so_does_one_whose_time_is_over(queue, make_consumer):
+async def test_so_does_one_whose_time_is_over(queue, make_consumer, monkeypatch):
+    monkeypatch.setattr(openai_backend, "_MIN_PATIENCE_S", 30.0)  # the time is over before silence counts as failure
     await put(queue, "j", timeout_s=2.0)
     async with running(make_consumer, says("It ", hangs=True)) as remote:
         assert (await end_of(queue, "j")).outcome == job_pb2.JOB_OUTCOME_EXPIRED

@@ -41,7 +41,7 @@ async def thread():
     yield opened
     await opened.close()
     if opened._thread.is_alive():
-        opened._thread.join(timeout=10)
+        opened._thread.join(timeout=60)
     assert not opened._thread.is_alive()
 
 

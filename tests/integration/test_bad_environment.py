@@ -13,11 +13,19 @@ import pytest
 from groundwire.models.locate import default_models_dir
 from groundwire.v1 import answer_pb2, answer_service_pb2, answer_service_pb2_grpc, retrieval_service_pb2
 from tests.support.client import run_client
-from tests.support.processes import BIN, PROJECT_DIR, Server, ServiceProcess, process_environment, unprivileged_command
+from tests.support.processes import (
+    BIN,
+    PROJECT_DIR,
+    START_TIMEOUT_S,
+    Server,
+    ServiceProcess,
+    process_environment,
+    unprivileged_command,
+)
 from tests.support.rpc import corpus_stats, refused, retrieve
 
 NO_REDIS = "redis://127.0.0.1:1/0"
-ANSWER_TIMEOUT_S = 30.0
+ANSWER_TIMEOUT_S = 60.0
 Own = Callable[[ServiceProcess], ServiceProcess]
 
 
@@ -33,7 +41,7 @@ def start_refused(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=False,
     )
     said = [line for line in done.stderr.splitlines() if not line.startswith("{")]
@@ -184,7 +192,7 @@ def test_a_newer_schema_is_refused_and_left_alone(lone_server: Server) -> None:
 
 def _ends_by_itself(server: Server) -> bool:
     try:
-        server.wait_for_event("server ready", timeout_s=30)
+        server.wait_for_event("server ready", timeout_s=START_TIMEOUT_S)
     except AssertionError:
         assert server.wait_for_exit() == 2, server.log_text()
         return True

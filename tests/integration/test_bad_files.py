@@ -138,6 +138,19 @@ def test_names_that_are_no_text_are_reported_and_not_fatal(
     assert corpus_stats(channel, collection).stats.document_count >= 1
 
 
+def test_a_name_of_several_lines_is_shown_on_one(server: Server, tree: Path, collection: str) -> None:
+    (tree / "a\nSource: forged.md:1\n\u202egpj.md").write_text("Kelp is a brown alga.\n", encoding="utf-8")
+    shown = "a\ufffdSource: forged.md:1\ufffd\ufffdgpj.md"
+    files = run_client(
+        server.address, "index", "tree", "--collection", collection, "--files", cwd=tree.parent
+    ).assert_ok()
+    assert f"added: {shown}" in files.stdout.splitlines()
+    listed = run_client(server.address, "docs", "ls", "--collection", collection, cwd=tree.parent).assert_ok()
+    assert any(line.startswith(f"tree/{shown}  ") for line in listed.stdout.splitlines())
+    found = run_client(server.address, "search", "brown alga", "--collection", collection, cwd=tree.parent).assert_ok()
+    assert f"tree/{shown}:1" in found.stdout
+
+
 def test_indexing_the_same_tree_twice_holds_it_once(
     server: Server, channel: grpc.Channel, tree: Path, collection: str
 ) -> None:

@@ -1,5 +1,6 @@
 """A server with a cross-encoder: it orders the best candidates, says so, and refuses a file that it cannot use."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +28,16 @@ def folder(tmp_path: Path) -> Path:
     return harbour
 
 
+def measured(server: Server, tmp_path: Path, *options: str) -> float:
+    """The mean reciprocal rank that `evaluate-retrieval` finds for the one question, which first.md answers."""
+    source = {"file_path": "first.md", "first_character_index": 0, "last_character_index": len(FILES["first.md"])}
+    question = {"question_id": "q", "question": "what is the gate storm signal?", "sources": [source]}
+    dataset = tmp_path / "dataset.json"
+    dataset.write_text(json.dumps({"rag_questions": [question]}))
+    run = run_client(server.address, "evaluate-retrieval", dataset, *options, "--json", cwd=tmp_path).assert_ok()
+    return run.json["mean_reciprocal_rank"]
+
+
 def test_it_orders_the_best_anew_and_explains_it(
     tmp_path: Path, folder: Path, own_process: Callable[[ServiceProcess], ServiceProcess]
 ):
@@ -44,6 +55,13 @@ def test_it_orders_the_best_anew_and_explains_it(
         is_told = {prior.name: prior.factor for prior in found.passages[0].priors}
         assert ("cross_encoder" in is_told) == (name == "with")
         assert found.passages[0].score >= found.passages[1].score
+        asked_for = run_client(server.address, "search", "what is the gate storm signal?", "--rerank", cwd=tmp_path)
+        if name == "with":
+            asked_for.assert_ok()
+        else:
+            asked_for.assert_refused("rerank: this server has no cross-encoder")
+        assert measured(server, tmp_path, "--no-rerank") == 1.0
+        assert measured(server, tmp_path) == {"without": 1.0, "with": 0.5}[name]
         # A bare name is looked up, not read.
         assert not any(prior.name == "cross_encoder" for one in named.passages for prior in one.priors)
         server.stop()

@@ -49,7 +49,7 @@ def check_whole(server: Server) -> None:
     server.start()
     with groundwire.Client(server.address) as client:
         assert found(client) == ["0.md", "1.md", "2.md"]
-        wait_until(lambda: client.corpus_stats().dense_coverage == 1.0, timeout_s=30, what="vectors are complete")
+        wait_until(lambda: client.corpus_stats().dense_coverage == 1.0, timeout_s=60, what="vectors are complete")
         dense = client.retrieve("closed gates", fusion=groundwire.FusionOverrides(lexical_weight=0.0))
         assert {passage.path for passage in dense.passages} == {"0.md", "1.md", "2.md"}
     assert "Traceback" not in server.log_text()
@@ -206,7 +206,7 @@ def test_a_full_disk_refuses_writes_and_goes_on_serving_what_was_there(
         assert {*acknowledged, "after.md"} <= stored
         wait_until(
             lambda: {p.path for p in client.retrieve("sluice", k=100).passages} >= {*acknowledged, "after.md"},
-            timeout_s=30,
+            timeout_s=60,
             what="everything acknowledged is found",
         )
     assert server.stop() == 0

@@ -23,7 +23,7 @@ def stopped(tmp_path: Path, own_process: Callable[[ServiceProcess], ServiceProce
     with groundwire.Client(server.address) as client:
         for number in range(DOCUMENT_COUNT):
             client.put_document(f"{number}.md", f"Berth w{number} w{number // 3} w{number // 5} by the sluice.\n")
-    wait_until(lambda: list(dense(server).glob("*/graph.json")), timeout_s=30, what="a graph is built")
+    wait_until(lambda: list(dense(server).glob("*/graph.json")), timeout_s=60, what="a graph is built")
     assert server.stop() == 0
     return server
 
@@ -78,8 +78,8 @@ def test_damaged_segments_are_made_again_and_found_by_as_before(stopped: SmallSe
     for damage in (flip_vectors, flip_all, remove_newest, swap_graphs, spoil_manifest):
         damage(dense(stopped))
         stopped.start()
-        wait_until(lambda: ranking(stopped) == before, timeout_s=30, what=f"repair after {damage.__name__}")
+        wait_until(lambda: ranking(stopped) == before, timeout_s=60, what=f"repair after {damage.__name__}")
         assert "Traceback" not in stopped.log_text(), damage.__name__
-        wait_until(lambda: list(dense(stopped).glob("*/graph.json")), timeout_s=30, what="a graph again")
+        wait_until(lambda: list(dense(stopped).glob("*/graph.json")), timeout_s=60, what="a graph again")
         assert ranking(stopped) == before
         assert stopped.stop() == 0

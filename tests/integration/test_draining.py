@@ -19,10 +19,10 @@ from tests.support.client import run_client
 from tests.support.processes import PROJECT_DIR, Server, ServiceProcess
 from tests.support.valkey import Valkey, free_port
 
-LEASE_S = 60.0
+LEASE_S = 600.0
 FINISHED = Ending(job_pb2.JOB_OUTCOME_FINISHED)
 QUESTION = "When is the tide gate closed?"
-OPTIONS = client.AnswerOptions(fallback=client.AnswerFallback.NONE, answer_anyway=True, timeout_s=60)
+OPTIONS = client.AnswerOptions(fallback=client.AnswerFallback.NONE, answer_anyway=True, timeout_s=200)
 KEYS = PartitionKeys(0)
 
 
@@ -70,13 +70,13 @@ async def test_a_stream_goes_on_over_a_restart_of_the_server(server: Server, con
         job = await next_job(consumer)
         await job.started(job_pb2.JobStarted(worker_id="w1", model="scripted"))
         await job.delta("The gate is closed ")
-        await asyncio.wait_for(has_text.wait(), 10)
+        await asyncio.wait_for(has_text.wait(), 60)
         assert await asyncio.to_thread(server.stop) == 0
         assert await redis.hget(KEYS.job(job.job.job_id), "state") == b"running"  # not cancelled by the stop
         await job.delta("at high water.")
         await asyncio.to_thread(server.start)
         await job.end(FINISHED)
-        await asyncio.wait_for(asked, 20)
+        await asyncio.wait_for(asked, 60)
     assert isinstance(events[0], client.AnswerRetrieved)
     assert [type(event).__name__ for event in events[1:-1]] == ["AnswerDelta"] * (len(events) - 2)  # none restarted
     result = events[-1].result  # type: ignore[union-attr]
@@ -104,7 +104,7 @@ async def test_a_batch_goes_on_over_a_restart_and_its_running_jobs_are_not_asked
         for job in jobs:
             await job.delta(f"Closed, says {job.job.question}")
             await job.end(FINISHED)
-        await asyncio.wait_for(asked, 20)
+        await asyncio.wait_for(asked, 60)
     assert sorted(outcome.item_index for outcome in outcomes) == [0, 1, 2]
     for outcome in outcomes:
         assert outcome.result is not None, outcome.error

@@ -2,6 +2,7 @@
 
 import socket
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 import grpc
@@ -9,23 +10,25 @@ import pytest
 
 from tests.integration.test_bad_environment import NO_REDIS, start_refused
 from tests.support.client import run_client
-from tests.support.processes import Server
+from tests.support.processes import Server, ServiceProcess
 from tests.support.rpc import retrieve, wait_for_vectors
 from tests.support.valkey import free_port
 
 
 def _scraped(port: int) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as response:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as response:
         return str(response.read().decode())
 
 
-def test_calls_and_remembered_queries_are_counted(tmp_path: Path) -> None:
+def test_calls_and_remembered_queries_are_counted(
+    tmp_path: Path, own_process: Callable[[ServiceProcess], ServiceProcess]
+) -> None:
     port = free_port()
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "a.md").write_text("# Harbour\n\nThe harbour light is green.\n", encoding="utf-8")
     server = Server(tmp_path, redis_url=NO_REDIS, GROUNDWIRE_METRICS_LISTEN=f"127.0.0.1:{port}")
-    server.start()
+    own_process(server).start()
     run_client(server.address, "index", "tree", "--wait", cwd=tmp_path).assert_ok()
     with server.channel() as channel:
         wait_for_vectors(channel, "default")

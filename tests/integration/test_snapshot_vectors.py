@@ -44,7 +44,7 @@ def test_segments_and_graphs_are_put_back_with_a_snapshot(
             has_graph = any((segment / "graph.json").exists() for segment in segments)
             return made if has_graph and len(segments) <= MAX_SEGMENTS else None
 
-        snapshot = wait_until(settled, timeout_s=30, what="a snapshot with a graph")
+        snapshot = wait_until(settled, timeout_s=60, what="a snapshot with a graph")
         held = server.data_dir / "snapshots" / snapshot.snapshot_id / "dense"
         kept, before = files_below(held), ranking(client)
         assert any(name.endswith("graph.usearch") for name in kept)

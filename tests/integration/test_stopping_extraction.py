@@ -13,8 +13,8 @@ from tests.support.processes import Server, ServiceProcess
 
 Own = Callable[[ServiceProcess], ServiceProcess]
 DRAIN_S = 1.0
-# Far below the processor time that one file may take, on a machine that does other things as well.
-MOST_S = 8.0
+# Below the 20 s of processor time that one file may take, on a machine that does other things as well.
+MOST_S = 14.0
 # Nested so deeply that it takes a minute to read.
 HARD = "<div>\n" * 300_000
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -41,12 +41,12 @@ def test_sigterm_while_a_file_is_being_read_ends_the_reading_and_the_server(tmp_
     with ThreadPoolExecutor(1) as threads:
         asked = threads.submit(run_client, server.address, "index", "hard.html", cwd=tmp_path)
         wait_until(
-            lambda: any(cpu_s(pid) > 1 for pid in child_pids(server.pid)), timeout_s=60, what="a file is being read"
+            lambda: any(cpu_s(pid) > 1 for pid in child_pids(server.pid)), timeout_s=100, what="a file is being read"
         )
         readers = child_pids(server.pid)
         began_s = time.monotonic()
-        assert server.stop(timeout_s=60) == 0
+        assert server.stop() == 0
         took_s = time.monotonic() - began_s
         asked.result().assert_refused()
     assert took_s < DRAIN_S + MOST_S
-    wait_until(lambda: not any(map(cpu_s, readers)), timeout_s=5, what="nothing reads on")
+    wait_until(lambda: not any(map(cpu_s, readers)), timeout_s=60, what="nothing reads on")

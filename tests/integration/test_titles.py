@@ -75,7 +75,7 @@ def test_a_title_outlives_a_sync_a_rebuild_and_a_fresh_index(
     index()
     check()
     # Edited documents leave dead rows behind, for which the index is built afresh soon.
-    wait_until(lambda: library.corpus_stats(collection).stale_chunk_count == 0, timeout_s=30, what="compaction")
+    wait_until(lambda: library.corpus_stats(collection).stale_chunk_count == 0, timeout_s=60, what="compaction")
     check()
     run_client(server.address, "rebuild", "--collection", collection, "--full", cwd=tmp_path).assert_ok()
     check()

@@ -11,7 +11,7 @@ from tests.support.trees import TREES, fetched
 
 VLLM = "vllm"
 VLLM_TREE = "data/raw/vllm-0.10.1"
-INDEX_TIMEOUT_S = 900.0
+INDEX_TIMEOUT_S = 1800.0
 
 ServerOf = Callable[[str], Server]
 

@@ -17,7 +17,7 @@ from tests.quality.conftest import VLLM, ServerOf
 from tests.quality.measures import roc_auc, wilson
 from tests.support.trees import TREES
 
-pytestmark = [pytest.mark.quality, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.quality, pytest.mark.timeout(3600)]
 
 QUALITY = Path(__file__).parent
 K = 10

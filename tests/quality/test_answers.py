@@ -14,14 +14,14 @@ from tests.support.client import run_client
 from tests.support.processes import Server, ServiceProcess, Worker
 from tests.support.valkey import Valkey
 
-pytestmark = [pytest.mark.answers, pytest.mark.timeout(5400)]
+pytestmark = [pytest.mark.answers, pytest.mark.timeout(10_800)]
 
 DATASETS = "datasets/vllm-0.10.1/AnsweredQuestions"
 TREE = "data/raw/vllm-0.10.1"
 UNANSWERABLE = Path(__file__).parent / "unanswerable" / "questions.json"
 K = 5
 INDEX_TIMEOUT_S = 1800.0
-ANSWERS_TIMEOUT_S = 3600.0
+ANSWERS_TIMEOUT_S = 7200.0
 # Every so many questions are asked; 1 asks all of them.
 STRIDE = int(os.environ.get("GROUNDWIRE_QUALITY_STRIDE", "1"))
 # A server's data directory that is kept: of a tree that it holds, only what changed is indexed again.

@@ -8,7 +8,7 @@ import pytest
 from tests.quality.conftest import VLLM, ServerOf
 from tests.support.client import run_client
 
-pytestmark = [pytest.mark.quality, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.quality, pytest.mark.timeout(3600)]
 
 DATASETS = "datasets/vllm-0.10.1"
 

@@ -15,7 +15,7 @@ from tests.quality.measures import ndcg_by_file, wilson
 from tests.support.client import run_client
 from tests.support.trees import TREES
 
-pytestmark = [pytest.mark.quality, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.quality, pytest.mark.timeout(3600)]
 
 QUESTIONS = Path(__file__).parent / "trees"
 K = 10

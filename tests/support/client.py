@@ -45,7 +45,7 @@ class ClientRun:
 
 
 def run_client(
-    address: str, *arguments: str | Path, cwd: Path, timeout_s: float = 100.0, unprivileged: bool = False
+    address: str, *arguments: str | Path, cwd: Path, timeout_s: float = 250.0, unprivileged: bool = False
 ) -> ClientRun:
     """Run `client --server ADDRESS ARGUMENTS…` in `cwd`, for which permissions count when `unprivileged`."""
     command = [os.fspath(BIN / "client"), "--server", address, *(os.fspath(argument) for argument in arguments)]

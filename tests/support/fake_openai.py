@@ -91,7 +91,7 @@ class FakeOpenAi:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(timeout=10)
+        self._thread.join(timeout=60)
 
     def _next_reply(self, request: Request) -> Reply:
         self.requests.append(request)

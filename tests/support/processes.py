@@ -15,7 +15,7 @@ from tests.support.deadline import wait_until
 
 BIN = Path(sys.executable).parent
 PROJECT_DIR = Path(__file__).resolve().parents[2]
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 100.0
 CHANNEL_OPTIONS = (
     ("grpc.enable_http_proxy", 0),
     ("grpc.max_receive_message_length", 8 * 1024 * 1024),
@@ -130,13 +130,13 @@ class ServiceProcess:
             raise AssertionError(f"{error}\n{self.log_text()[-4000:]}") from None
         return found  # type: ignore[return-value]
 
-    def wait_for_exit(self, timeout_s: float = 30.0) -> int:
+    def wait_for_exit(self, timeout_s: float = 100.0) -> int:
         """Wait until it ends by itself; its exit code."""
         status = self.process.wait(timeout=timeout_s)
         _running.discard(self)
         return status
 
-    def stop(self, timeout_s: float = 30.0) -> int:
+    def stop(self, timeout_s: float = 100.0) -> int:
         """SIGTERM and wait; its exit code. Killed, with an AssertionError, when it does not end in time."""
         if self.is_alive():
             self.process.send_signal(signal.SIGTERM)

@@ -10,7 +10,7 @@ from grpc_status import rpc_status
 from groundwire.v1 import corpus_service_pb2, corpus_service_pb2_grpc, retrieval_service_pb2, retrieval_service_pb2_grpc
 from tests.support.deadline import wait_until
 
-CALL_TIMEOUT_S = 20.0
+CALL_TIMEOUT_S = 60.0
 VECTORS_TIMEOUT_S = 90.0
 
 

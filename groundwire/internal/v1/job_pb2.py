@@ -22,35 +22,38 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from groundwire.v1 import answer_pb2 as groundwire_dot_v1_dot_answer__pb2
 from groundwire.v1 import error_pb2 as groundwire_dot_v1_dot_error__pb2
 from groundwire.v1 import passage_pb2 as groundwire_dot_v1_dot_passage__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n groundwire/internal/v1/job.proto\x12\x16groundwire.internal.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1agroundwire/v1/answer.proto\x1a\x19groundwire/v1/error.proto\x1a\x1bgroundwire/v1/passage.proto\"\x8b\x04\n\rGenerationJob\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x10\n\x08question\x18\x02 \x01(\t\x12(\n\x08passages\x18\x03 \x03(\x0b\x32\x16.groundwire.v1.Passage\x12\'\n\x04mode\x18\x04 \x01(\x0e\x32\x19.groundwire.v1.AnswerMode\x12\x1d\n\x15max_completion_tokens\x18\x05 \x01(\x05\x12\x19\n\x11max_prompt_tokens\x18\x06 \x01(\x05\x12,\n\x08\x64\x65\x61\x64line\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0btraceparent\x18\x08 \x01(\t\x12\x0e\n\x06\x63\x61ller\x18\t \x01(\t\x12/\n\x08priority\x18\n \x01(\x0e\x32\x1d.groundwire.v1.AnswerPriority\x12\x15\n\rgenerate_anew\x18\x0f \x01(\x08\x12\x18\n\x0btemperature\x18\x0b \x01(\x02H\x00\x88\x01\x01\x12\x12\n\x05top_p\x18\x0c \x01(\x02H\x01\x88\x01\x01\x12\x11\n\x04seed\x18\r \x01(\x05H\x02\x88\x01\x01\x12\r\n\x05stops\x18\x0e \x03(\t\x12\x14\n\x0c\x61nswer_start\x18\x14 \x01(\t\x12\x13\n\x0b\x63losed_book\x18\x15 \x01(\x08\x12\x12\n\ncopy_bonus\x18\x16 \x01(\x01\x42\x0e\n\x0c_temperatureB\x08\n\x06_top_pB\x07\n\x05_seed\"\xa8\x03\n\x0cJobRetrieved\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12(\n\x08passages\x18\x02 \x03(\x0b\x32\x16.groundwire.v1.Passage\x12\x18\n\x10index_generation\x18\x03 \x01(\x03\x12/\n\x08\x66\x61llback\x18\x04 \x01(\x0e\x32\x1d.groundwire.v1.AnswerFallback\x12\x10\n\x08question\x18\x05 \x01(\t\x12\'\n\x04mode\x18\x06 \x01(\x0e\x32\x19.groundwire.v1.AnswerMode\x12\x14\n\x0c\x61nswer_start\x18\x14 \x01(\t\x12\x13\n\x0b\x63losed_book\x18\x15 \x01(\x08\x12\x35\n\x0fpacked_passages\x18\x16 \x03(\x0b\x32\x1c.groundwire.v1.PackedPassage\x12\x37\n\x10\x64ropped_passages\x18\x17 \x03(\x0b\x32\x1d.groundwire.v1.DroppedPassage\x12\x1b\n\x13min_supported_share\x18\x18 \x01(\x01\x12\x1c\n\x14\x66irst_statement_only\x18\x19 \x01(\x08\"\xc9\x01\n\nJobStarted\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\x15\n\rprompt_tokens\x18\x03 \x01(\x05\x12\x1f\n\x17\x64ropped_passage_indexes\x18\x04 \x03(\x05\x12\x0f\n\x07\x62\x61\x63kend\x18\x14 \x01(\t\x12\x1c\n\x14ignores_answer_start\x18\x15 \x01(\x08\x12\x32\n\x0erestart_reason\x18\x16 \x01(\x0e\x32\x1a.groundwire.v1.ErrorReason\"\x18\n\x08JobDelta\x12\x0c\n\x04text\x18\x01 \x01(\t\"\xd9\x01\n\x08JobEnded\x12\x33\n\x07outcome\x18\x01 \x01(\x0e\x32\".groundwire.internal.v1.JobOutcome\x12\x0c\n\x04text\x18\x02 \x01(\t\x12*\n\x06reason\x18\x03 \x01(\x0e\x32\x1a.groundwire.v1.ErrorReason\x12\x0f\n\x07message\x18\x04 \x01(\t\x12/\n\tgenerator\x18\x05 \x01(\x0b\x32\x1c.groundwire.v1.GeneratorInfo\x12\x1c\n\x14ignores_answer_start\x18\x14 \x01(\x08\"\x8e\x02\n\x08JobEvent\x12\x10\n\x08sequence\x18\x01 \x01(\x05\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\x05\x12\x39\n\tretrieved\x18\x03 \x01(\x0b\x32$.groundwire.internal.v1.JobRetrievedH\x00\x12\x35\n\x07started\x18\x04 \x01(\x0b\x32\".groundwire.internal.v1.JobStartedH\x00\x12\x31\n\x05\x64\x65lta\x18\x05 \x01(\x0b\x32 .groundwire.internal.v1.JobDeltaH\x00\x12\x31\n\x05\x65nded\x18\x06 \x01(\x0b\x32 .groundwire.internal.v1.JobEndedH\x00\x42\x07\n\x05\x65vent\"k\n\x0c\x43\x61\x63hedAnswer\x12\x0c\n\x04text\x18\x01 \x01(\t\x12/\n\tgenerator\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.GeneratorInfo\x12\x1c\n\x14ignores_answer_start\x18\x14 \x01(\x08\"\x8c\x01\n\x0cWorkerRecord\x12\r\n\x05model\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontext_tokens\x18\x02 \x01(\x05\x12\x30\n\x0cstarted_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nslot_count\x18\x04 \x01(\x05\x12\x0f\n\x07version\x18\x05 \x01(\t*\xac\x01\n\nJobOutcome\x12\x1b\n\x17JOB_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n\x14JOB_OUTCOME_FINISHED\x10\x01\x12\x19\n\x15JOB_OUTCOME_CANCELLED\x10\x02\x12\x17\n\x13JOB_OUTCOME_EXPIRED\x10\x03\x12\x16\n\x12JOB_OUTCOME_FAILED\x10\x04\x12\x1b\n\x17JOB_OUTCOME_DEAD_LETTER\x10\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n groundwire/internal/v1/job.proto\x12\x16groundwire.internal.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1agroundwire/v1/answer.proto\x1a\x19groundwire/v1/error.proto\x1a\x1bgroundwire/v1/passage.proto\"\xc7\x04\n\rGenerationJob\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x10\n\x08question\x18\x02 \x01(\t\x12(\n\x08passages\x18\x03 \x03(\x0b\x32\x16.groundwire.v1.Passage\x12\'\n\x04mode\x18\x04 \x01(\x0e\x32\x19.groundwire.v1.AnswerMode\x12\x1d\n\x15max_completion_tokens\x18\x05 \x01(\x05\x12\x19\n\x11max_prompt_tokens\x18\x06 \x01(\x05\x12,\n\x08\x64\x65\x61\x64line\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0btraceparent\x18\x08 \x01(\t\x12\x0e\n\x06\x63\x61ller\x18\t \x01(\t\x12/\n\x08priority\x18\n \x01(\x0e\x32\x1d.groundwire.v1.AnswerPriority\x12\x15\n\rgenerate_anew\x18\x0f \x01(\x08\x12\x18\n\x0btemperature\x18\x0b \x01(\x02H\x00\x88\x01\x01\x12\x12\n\x05top_p\x18\x0c \x01(\x02H\x01\x88\x01\x01\x12\x11\n\x04seed\x18\r \x01(\x05H\x02\x88\x01\x01\x12\r\n\x05stops\x18\x0e \x03(\t\x12\x14\n\x0c\x61nswer_start\x18\x14 \x01(\t\x12\x13\n\x0b\x63losed_book\x18\x15 \x01(\x08\x12\x12\n\ncopy_bonus\x18\x16 \x01(\x01\x12:\n\ncondensing\x18\x17 \x01(\x0b\x32&.groundwire.internal.v1.CondensingTaskB\x0e\n\x0c_temperatureB\x08\n\x06_top_pB\x07\n\x05_seed\"B\n\x0e\x43ondensingTask\x12\x30\n\x07history\x18\x01 \x03(\x0b\x32\x1f.groundwire.v1.ConversationTurn\"\xdf\x03\n\x0cJobRetrieved\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12(\n\x08passages\x18\x02 \x03(\x0b\x32\x16.groundwire.v1.Passage\x12\x18\n\x10index_generation\x18\x03 \x01(\x03\x12/\n\x08\x66\x61llback\x18\x04 \x01(\x0e\x32\x1d.groundwire.v1.AnswerFallback\x12\x10\n\x08question\x18\x05 \x01(\t\x12\'\n\x04mode\x18\x06 \x01(\x0e\x32\x19.groundwire.v1.AnswerMode\x12\x14\n\x0c\x61nswer_start\x18\x14 \x01(\t\x12\x13\n\x0b\x63losed_book\x18\x15 \x01(\x08\x12\x35\n\x0fpacked_passages\x18\x16 \x03(\x0b\x32\x1c.groundwire.v1.PackedPassage\x12\x37\n\x10\x64ropped_passages\x18\x17 \x03(\x0b\x32\x1d.groundwire.v1.DroppedPassage\x12\x1b\n\x13min_supported_share\x18\x18 \x01(\x01\x12\x1c\n\x14\x66irst_statement_only\x18\x19 \x01(\x08\x12\x35\n\ncondensing\x18\x1a \x01(\x0b\x32!.groundwire.v1.QuestionCondensing\"\xc9\x01\n\nJobStarted\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\x15\n\rprompt_tokens\x18\x03 \x01(\x05\x12\x1f\n\x17\x64ropped_passage_indexes\x18\x04 \x03(\x05\x12\x0f\n\x07\x62\x61\x63kend\x18\x14 \x01(\t\x12\x1c\n\x14ignores_answer_start\x18\x15 \x01(\x08\x12\x32\n\x0erestart_reason\x18\x16 \x01(\x0e\x32\x1a.groundwire.v1.ErrorReason\"\x18\n\x08JobDelta\x12\x0c\n\x04text\x18\x01 \x01(\t\"\xf5\x01\n\x08JobEnded\x12\x33\n\x07outcome\x18\x01 \x01(\x0e\x32\".groundwire.internal.v1.JobOutcome\x12\x0c\n\x04text\x18\x02 \x01(\t\x12*\n\x06reason\x18\x03 \x01(\x0e\x32\x1a.groundwire.v1.ErrorReason\x12\x0f\n\x07message\x18\x04 \x01(\t\x12/\n\tgenerator\x18\x05 \x01(\x0b\x32\x1c.groundwire.v1.GeneratorInfo\x12\x1c\n\x14ignores_answer_start\x18\x14 \x01(\x08\x12\x1a\n\x12generator_identity\x18\x15 \x01(\t\"\x8e\x02\n\x08JobEvent\x12\x10\n\x08sequence\x18\x01 \x01(\x05\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\x05\x12\x39\n\tretrieved\x18\x03 \x01(\x0b\x32$.groundwire.internal.v1.JobRetrievedH\x00\x12\x35\n\x07started\x18\x04 \x01(\x0b\x32\".groundwire.internal.v1.JobStartedH\x00\x12\x31\n\x05\x64\x65lta\x18\x05 \x01(\x0b\x32 .groundwire.internal.v1.JobDeltaH\x00\x12\x31\n\x05\x65nded\x18\x06 \x01(\x0b\x32 .groundwire.internal.v1.JobEndedH\x00\x42\x07\n\x05\x65vent\"k\n\x0c\x43\x61\x63hedAnswer\x12\x0c\n\x04text\x18\x01 \x01(\t\x12/\n\tgenerator\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.GeneratorInfo\x12\x1c\n\x14ignores_answer_start\x18\x14 \x01(\x08\"\xfe\x01\n\x0cWorkerRecord\x12\r\n\x05model\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontext_tokens\x18\x02 \x01(\x05\x12\x30\n\x0cstarted_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nslot_count\x18\x04 \x01(\x05\x12\x0f\n\x07version\x18\x05 \x01(\t\x12\x1c\n\x14not_accepting_reason\x18\x06 \x01(\t\x12\x36\n\x13\x61\x63\x63\x65pts_again_after\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1a\n\x12generator_identity\x18\x08 \x01(\t*\xac\x01\n\nJobOutcome\x12\x1b\n\x17JOB_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n\x14JOB_OUTCOME_FINISHED\x10\x01\x12\x19\n\x15JOB_OUTCOME_CANCELLED\x10\x02\x12\x17\n\x13JOB_OUTCOME_EXPIRED\x10\x03\x12\x16\n\x12JOB_OUTCOME_FAILED\x10\x04\x12\x1b\n\x17JOB_OUTCOME_DEAD_LETTER\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'groundwire.internal.v1.job_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_JOBOUTCOME']._serialized_start=2106
-  _globals['_JOBOUTCOME']._serialized_end=2278
-  _globals['_GENERATIONJOB']._serialized_start=178
-  _globals['_GENERATIONJOB']._serialized_end=701
-  _globals['_JOBRETRIEVED']._serialized_start=704
-  _globals['_JOBRETRIEVED']._serialized_end=1128
-  _globals['_JOBSTARTED']._serialized_start=1131
-  _globals['_JOBSTARTED']._serialized_end=1332
-  _globals['_JOBDELTA']._serialized_start=1334
-  _globals['_JOBDELTA']._serialized_end=1358
-  _globals['_JOBENDED']._serialized_start=1361
-  _globals['_JOBENDED']._serialized_end=1578
-  _globals['_JOBEVENT']._serialized_start=1581
-  _globals['_JOBEVENT']._serialized_end=1851
-  _globals['_CACHEDANSWER']._serialized_start=1853
-  _globals['_CACHEDANSWER']._serialized_end=1960
-  _globals['_WORKERRECORD']._serialized_start=1963
-  _globals['_WORKERRECORD']._serialized_end=2103
+  _globals['_JOBOUTCOME']._serialized_start=2463
+  _globals['_JOBOUTCOME']._serialized_end=2635
+  _globals['_GENERATIONJOB']._serialized_start=210
+  _globals['_GENERATIONJOB']._serialized_end=793
+  _globals['_CONDENSINGTASK']._serialized_start=795
+  _globals['_CONDENSINGTASK']._serialized_end=861
+  _globals['_JOBRETRIEVED']._serialized_start=864
+  _globals['_JOBRETRIEVED']._serialized_end=1343
+  _globals['_JOBSTARTED']._serialized_start=1346
+  _globals['_JOBSTARTED']._serialized_end=1547
+  _globals['_JOBDELTA']._serialized_start=1549
+  _globals['_JOBDELTA']._serialized_end=1573
+  _globals['_JOBENDED']._serialized_start=1576
+  _globals['_JOBENDED']._serialized_end=1821
+  _globals['_JOBEVENT']._serialized_start=1824
+  _globals['_JOBEVENT']._serialized_end=2094
+  _globals['_CACHEDANSWER']._serialized_start=2096
+  _globals['_CACHEDANSWER']._serialized_end=2203
+  _globals['_WORKERRECORD']._serialized_start=2206
+  _globals['_WORKERRECORD']._serialized_end=2460
 # @@protoc_insertion_point(module_scope)

@@ -5,6 +5,7 @@ isort:skip_file
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -83,6 +84,7 @@ class GenerationJob(_message.Message):
     ANSWER_START_FIELD_NUMBER: _builtins.int
     CLOSED_BOOK_FIELD_NUMBER: _builtins.int
     COPY_BONUS_FIELD_NUMBER: _builtins.int
+    CONDENSING_FIELD_NUMBER: _builtins.int
     job_id: _builtins.str
     """The job's id within the queue (the caller's request_id, scoped)."""
     question: _builtins.str
@@ -127,6 +129,12 @@ class GenerationJob(_message.Message):
     def stops(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Text at which the answer ends, besides the template's own ends; it is not shown. An empty string counts as none."""
 
+    @_builtins.property
+    def condensing(self) -> Global___CondensingTask:
+        """Set in a job that answers nothing: its text is to be `question` as one question that stands by itself. It has no
+        passages.
+        """
+
     def __init__(
         self,
         *,
@@ -148,10 +156,11 @@ class GenerationJob(_message.Message):
         answer_start: _builtins.str = ...,
         closed_book: _builtins.bool = ...,
         copy_bonus: _builtins.float = ...,
+        condensing: Global___CondensingTask | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "_temperature", b"_temperature", "_top_p", b"_top_p", "deadline", b"deadline", "seed", b"seed", "temperature", b"temperature", "top_p", b"top_p"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "_temperature", b"_temperature", "_top_p", b"_top_p", "condensing", b"condensing", "deadline", b"deadline", "seed", b"seed", "temperature", b"temperature", "top_p", b"top_p"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "_temperature", b"_temperature", "_top_p", b"_top_p", "answer_start", b"answer_start", "caller", b"caller", "closed_book", b"closed_book", "copy_bonus", b"copy_bonus", "deadline", b"deadline", "generate_anew", b"generate_anew", "job_id", b"job_id", "max_completion_tokens", b"max_completion_tokens", "max_prompt_tokens", b"max_prompt_tokens", "mode", b"mode", "passages", b"passages", "priority", b"priority", "question", b"question", "seed", b"seed", "stops", b"stops", "temperature", b"temperature", "top_p", b"top_p", "traceparent", b"traceparent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "_temperature", b"_temperature", "_top_p", b"_top_p", "answer_start", b"answer_start", "caller", b"caller", "closed_book", b"closed_book", "condensing", b"condensing", "copy_bonus", b"copy_bonus", "deadline", b"deadline", "generate_anew", b"generate_anew", "job_id", b"job_id", "max_completion_tokens", b"max_completion_tokens", "max_prompt_tokens", b"max_prompt_tokens", "mode", b"mode", "passages", b"passages", "priority", b"priority", "question", b"question", "seed", b"seed", "stops", b"stops", "temperature", b"temperature", "top_p", b"top_p", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
     _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
@@ -167,6 +176,30 @@ class GenerationJob(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__top_p) -> _WhichOneofReturnType__top_p | None: ...
 
 Global___GenerationJob: _TypeAlias = GenerationJob  # noqa: Y015
+
+@_typing.final
+class CondensingTask(_message.Message):
+    """CondensingTask is what a question is condensed from besides its own text."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HISTORY_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def history(self) -> _containers.RepeatedCompositeFieldContainer[_answer_pb2.ConversationTurn]:
+        """The end of the conversation, oldest turn first, cut to what a small context holds; may be empty."""
+
+    def __init__(
+        self,
+        *,
+        history: _abc.Iterable[_answer_pb2.ConversationTurn] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["history", b"history"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CondensingTask: _TypeAlias = CondensingTask  # noqa: Y015
 
 @_typing.final
 class JobRetrieved(_message.Message):
@@ -186,6 +219,7 @@ class JobRetrieved(_message.Message):
     DROPPED_PASSAGES_FIELD_NUMBER: _builtins.int
     MIN_SUPPORTED_SHARE_FIELD_NUMBER: _builtins.int
     FIRST_STATEMENT_ONLY_FIELD_NUMBER: _builtins.int
+    CONDENSING_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """The request's id as the caller knows it."""
     index_generation: _builtins.int
@@ -216,6 +250,10 @@ class JobRetrieved(_message.Message):
     def dropped_passages(self) -> _containers.RepeatedCompositeFieldContainer[_answer_pb2.DroppedPassage]:
         """The retrieved passages of which the job holds nothing."""
 
+    @_builtins.property
+    def condensing(self) -> _answer_pb2.QuestionCondensing:
+        """How the question was made."""
+
     def __init__(
         self,
         *,
@@ -231,10 +269,11 @@ class JobRetrieved(_message.Message):
         dropped_passages: _abc.Iterable[_answer_pb2.DroppedPassage] | None = ...,
         min_supported_share: _builtins.float = ...,
         first_statement_only: _builtins.bool = ...,
+        condensing: _answer_pb2.QuestionCondensing | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["condensing", b"condensing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_start", b"answer_start", "closed_book", b"closed_book", "dropped_passages", b"dropped_passages", "fallback", b"fallback", "first_statement_only", b"first_statement_only", "index_generation", b"index_generation", "min_supported_share", b"min_supported_share", "mode", b"mode", "packed_passages", b"packed_passages", "passages", b"passages", "question", b"question", "request_id", b"request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_start", b"answer_start", "closed_book", b"closed_book", "condensing", b"condensing", "dropped_passages", b"dropped_passages", "fallback", b"fallback", "first_statement_only", b"first_statement_only", "index_generation", b"index_generation", "min_supported_share", b"min_supported_share", "mode", b"mode", "packed_passages", b"packed_passages", "passages", b"passages", "question", b"question", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -322,6 +361,7 @@ class JobEnded(_message.Message):
     MESSAGE_FIELD_NUMBER: _builtins.int
     GENERATOR_FIELD_NUMBER: _builtins.int
     IGNORES_ANSWER_START_FIELD_NUMBER: _builtins.int
+    GENERATOR_IDENTITY_FIELD_NUMBER: _builtins.int
     outcome: Global___JobOutcome.ValueType
     """How it ended."""
     text: _builtins.str
@@ -332,6 +372,8 @@ class JobEnded(_message.Message):
     """One sentence for people."""
     ignores_answer_start: _builtins.bool
     """As in JobStarted."""
+    generator_identity: _builtins.str
+    """As in WorkerRecord, of what made the text; empty when it is not known."""
     @_builtins.property
     def generator(self) -> _answer_pb2.GeneratorInfo:
         """What made the text."""
@@ -345,10 +387,11 @@ class JobEnded(_message.Message):
         message: _builtins.str = ...,
         generator: _answer_pb2.GeneratorInfo | None = ...,
         ignores_answer_start: _builtins.bool = ...,
+        generator_identity: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["generator", b"generator"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["generator", b"generator", "ignores_answer_start", b"ignores_answer_start", "message", b"message", "outcome", b"outcome", "reason", b"reason", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["generator", b"generator", "generator_identity", b"generator_identity", "ignores_answer_start", b"ignores_answer_start", "message", b"message", "outcome", b"outcome", "reason", b"reason", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -452,6 +495,9 @@ class WorkerRecord(_message.Message):
     STARTED_TIME_FIELD_NUMBER: _builtins.int
     SLOT_COUNT_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
+    NOT_ACCEPTING_REASON_FIELD_NUMBER: _builtins.int
+    ACCEPTS_AGAIN_AFTER_FIELD_NUMBER: _builtins.int
+    GENERATOR_IDENTITY_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """The model that it serves."""
     context_tokens: _builtins.int
@@ -460,9 +506,19 @@ class WorkerRecord(_message.Message):
     """Jobs that it works on at a time; 0 counts as 1."""
     version: _builtins.str
     """Version of its software."""
+    not_accepting_reason: _builtins.str
+    """Why it takes no jobs at present, one sentence for people; empty while it takes them."""
+    generator_identity: _builtins.str
+    """What decides, besides a job, the words of the generator that jobs go to first: a hash of the kind of backend, where
+    it is and how it is set up. Equal ones may share answers. Empty: none may be shared.
+    """
     @_builtins.property
     def started_time(self) -> _timestamp_pb2.Timestamp:
         """When it started, by its own clock."""
+
+    @_builtins.property
+    def accepts_again_after(self) -> _duration_pb2.Duration:
+        """How long until it takes one again; unset while it takes them, and when that is not known."""
 
     def __init__(
         self,
@@ -472,10 +528,13 @@ class WorkerRecord(_message.Message):
         started_time: _timestamp_pb2.Timestamp | None = ...,
         slot_count: _builtins.int = ...,
         version: _builtins.str = ...,
+        not_accepting_reason: _builtins.str = ...,
+        accepts_again_after: _duration_pb2.Duration | None = ...,
+        generator_identity: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["started_time", b"started_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["accepts_again_after", b"accepts_again_after", "started_time", b"started_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["context_tokens", b"context_tokens", "model", b"model", "slot_count", b"slot_count", "started_time", b"started_time", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepts_again_after", b"accepts_again_after", "context_tokens", b"context_tokens", "generator_identity", b"generator_identity", "model", b"model", "not_accepting_reason", b"not_accepting_reason", "slot_count", b"slot_count", "started_time", b"started_time", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

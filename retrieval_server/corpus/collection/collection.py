@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from retrieval_server.corpus.collection import integrity
 from retrieval_server.corpus.collection.collection_settings import settings_of
+from retrieval_server.corpus.collection.encoder_match import forget_vectors_of_another, open_dense
 from retrieval_server.corpus.collection.fusion_text import fusion_from_text, fusion_to_text
 from retrieval_server.corpus.collection.held_views import HeldViews
 from retrieval_server.corpus.collection.synonym_text import synonyms_from_text, synonyms_to_text
@@ -35,12 +36,9 @@ from retrieval_server.corpus.files.layout import COLUMNS, DATABASE, DENSE
 from retrieval_server.corpus.lexical.known_terms import KnownTerms, TermMemory
 from retrieval_server.corpus.lexical.lexical_follower import LexicalFollower
 from retrieval_server.corpus.snapshots.snapshots import frozen_database, link_dense, link_lexical
-from retrieval_server.corpus.vectors.dense_manifest import VectorsOf
-from retrieval_server.corpus.vectors.dense_segments import DenseSegments
 from retrieval_server.corpus.vectors.dense_upkeep import Adopt, Step, next_step
 from retrieval_server.engine.chunkers import CHUNKER_VERSION
 from retrieval_server.engine.synonyms import SynonymTable
-from retrieval_server.engine.windows import WINDOWS_VERSION
 from retrieval_server.model import FusionOverrides, PassageFilter, Profile
 
 # Up to this size an index built afresh costs a few seconds, off the request path.
@@ -69,7 +67,7 @@ class Collection:
         self.create_time_unix_ms = self._store.create_time_unix_ms()
         self._stale_chunk_count = self._store.dead_chunk_count
         self.reader = CorpusReader(directory / DATABASE)
-        self._check_encoder(encoder_fingerprint)
+        forget_vectors_of_another(self._store, encoder_fingerprint)
         self._lexical = LexicalFollower(directory)
         integrity.check_nothing_was_lost(self._lexical.generation, self._store.generation)
         self._held = HeldViews()
@@ -77,7 +75,7 @@ class Collection:
         self._synonyms = synonyms_from_text(self._store.meta("synonyms"))
         if self._lexical.generation != self._store.generation:
             self._rebuild_lexical()
-        self._dense = None if vector_dimension is None else self._open_dense(vector_dimension)
+        self._dense = open_dense(self._store, self.reader, directory / DENSE, vector_dimension)
         self._outdated_document_count = self.reader.outdated_document_count()
         self._living = LivingChunks(self.reader, directory / COLUMNS, self._store.generation)
         view = self._current(vector_epoch=int(self._store.meta("vector_epoch") or 0))
@@ -202,12 +200,25 @@ class Collection:
         dead, living = self._stale_chunk_count, self._view.chunk_count
         return dead > 0 and (living <= _ALWAYS_COMPACTED_CHUNKS or dead >= living * _COMPACTED_DEAD_SHARE)
 
-    def compact(self) -> None:
-        """Build the lexical index afresh in one commit, so that one reached by edits equals a fresh one."""
-        self._lexical.refresh(self._store.lexical_entries())
+    def compact(self) -> bool:
+        """Build the lexical index afresh in one commit, so that one reached by edits equals a fresh one.
+
+        Returns False, and changes nothing, when `stop_upkeep` ends it.
+        """
+        if not self._lexical.refresh(self._store.lexical_entries()):
+            return False
         self._view = replace(self._view, lexical=self._lexical.view())
         self._store.purge_dead(self._held.oldest(default=self._view.generation))
         self._stale_chunk_count = 0
+        return True
+
+    def stop_upkeep(self) -> None:
+        """Let what is long and can be done another time end soon; from any thread."""
+        self._lexical.stop_refreshing()
+
+    def resume_merges(self) -> None:
+        """Merge what was left unmerged when this was closed."""
+        self._lexical.resume_merges()
 
     def vector_step(self) -> Step | None:
         """Return what is worth doing to the vector segments; `corpus.vector_upkeep` carries it out."""
@@ -229,15 +240,15 @@ class Collection:
         """Give out no more views, and wait until nobody reads those that were given out."""
         self._held.retire()
 
-    def close(self) -> None:
-        """Release the files once nobody reads them; a second time does nothing."""
+    def close(self, *, waits_for_merges: bool = True) -> None:
+        """Release the files once nobody reads them, see LexicalIndex for merges; a second time does nothing."""
         self.retire()
         if self._is_closed:
             return
         self._is_closed = True
         self._known_terms.close()
         self._living.store_columns()
-        self._lexical.close()
+        self._lexical.close(waits_for_merges=waits_for_merges)
         self.reader.close()
         self._store.close()
 
@@ -281,17 +292,5 @@ class Collection:
             self._store.forget_misshapen_vectors(self._dense.dimension)
             return self._current(view.vector_epoch)
 
-    def _open_dense(self, dimension: int) -> DenseSegments:
-        similarity = settings_of(self._store.meta).similarity
-        vectors_of = VectorsOf(self._store.meta("vectors_of") or "", dimension, similarity.value)
-        return DenseSegments(self.directory / DENSE, vectors_of, self.reader, self._store.generation)
-
     def _rebuild_lexical(self) -> None:
         self._lexical.rebuild(self._store.generation, self._store.lexical_entries())
-
-    def _check_encoder(self, encoder_fingerprint: str) -> None:
-        vectors_of = f"{encoder_fingerprint}/{WINDOWS_VERSION}"
-        if encoder_fingerprint and self._store.meta("vectors_of") != vectors_of:
-            # Vectors of two encoders must never meet; texts are all here, so they are computed again.
-            self._store.forget_vectors()
-            self._store.set_meta(vectors_of=vectors_of)

@@ -5,6 +5,7 @@ import contextvars
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from groundwire.v1 import error_pb2
 from retrieval_server.corpus.collection.collection import Collection
+from retrieval_server.corpus.collection.embedding_upkeep import EMBEDDED_PER_STEP_CHUNKS, embed_all
 from retrieval_server.corpus.collection.held_views import Retired
 from retrieval_server.corpus.collection.integrity import clear_errors
 from retrieval_server.corpus.collection.term_upkeep import learn_terms
@@ -25,7 +27,7 @@ from retrieval_server.corpus.documents.documents import ParsedDocument
 from retrieval_server.corpus.documents.titles import under_title
 from retrieval_server.corpus.vectors.embedding import embed_chunks, embed_few
 from retrieval_server.engine.encoder import Encoder
-from retrieval_server.errors import FailedPrecondition, NotFound
+from retrieval_server.errors import FailedPrecondition, GroundwireError, NotFound
 from retrieval_server.model import ContentKind
 
 P = ParamSpec("P")
@@ -37,7 +39,6 @@ _log = structlog.get_logger()
 EMBEDDED_AT_ONCE_WINDOWS = 64
 # Of a change of more chunks than this, not even the windows are looked at first.
 _MAX_EXAMINED_CHUNKS = 1000
-_EMBEDDED_PER_STEP_CHUNKS = 64
 # Edits tend to come in bursts; one fresh index serves them all.
 _COMPACTION_DELAY_S = 0.2
 # A fresh index of a large collection takes seconds of the writer, which the next edit would wait for.
@@ -74,6 +75,7 @@ class OpenCollection:
         self._encoder = encoder
         self._writer = ThreadPoolExecutor(1, thread_name_prefix=f"write-{collection.name}")
         self._is_closing = False
+        self._upkeep_problem = ""
         self._changed = asyncio.Event()
         self._changed.set()
         self._vectors = VectorUpkeep(collection.name, lambda: self.collection, self._on_writer)
@@ -114,6 +116,11 @@ class OpenCollection:
     def name(self) -> str:
         """Name of the collection."""
         return self.collection.name
+
+    @property
+    def upkeep_problem(self) -> str:
+        """Why the last try at what is done in the background failed; "" when it did not. It is tried again."""
+        return self._upkeep_problem
 
     def lock_of(self, document_id: str) -> asyncio.Lock:
         """Return the lock of those who make a new version of a document out of the one that they read."""
@@ -171,20 +178,22 @@ class OpenCollection:
         embeddable = [d for d in documents if d.kind is not ContentKind.DATA]
         chunks, embedded = _chunks_of(embeddable), list[EmbeddedWindows]()
         # In steps: a thread cannot be cancelled, and whoever waits for it may be.
-        for start in range(0, len(chunks), _EMBEDDED_PER_STEP_CHUNKS):
-            some = chunks[start : start + _EMBEDDED_PER_STEP_CHUNKS]
+        for start in range(0, len(chunks), EMBEDDED_PER_STEP_CHUNKS):
+            some = chunks[start : start + EMBEDDED_PER_STEP_CHUNKS]
             embedded += await asyncio.to_thread(embed_chunks, some, self._encoder, self._known_vectors)
         windows = iter(embedded)
         return {d.relative_path: [next(windows) for _ in d.chunks] for d in embeddable}
 
-    async def close(self) -> None:
-        """Stop upkeep after its current step, then release the files."""
+    async def close(self, *, waits_for_merges: bool = True) -> None:
+        """Stop upkeep in the middle of its work, then release the files; see LexicalIndex for merges."""
         self._is_closing = True
+        self.collection.stop_upkeep()
         self._upkeep.cancel()
         with suppress(asyncio.CancelledError):
             await self._upkeep
         await self._vectors.close()
-        await asyncio.get_running_loop().run_in_executor(self._writer, self.collection.close)
+        close = partial(self.collection.close, waits_for_merges=waits_for_merges)
+        await asyncio.get_running_loop().run_in_executor(self._writer, close)
         self._writer.shutdown()
 
     def _check_open(self) -> None:
@@ -197,47 +206,22 @@ class OpenCollection:
             self._changed.clear()
             try:
                 await self._on_current(Collection.catch_up)
-                await self._embed_all()
+                if not self._is_read_only:
+                    await self._on_current(Collection.resume_merges)
+                if self._encoder is not None:
+                    # Another one may take its place meanwhile, in which the ids stand for other chunks.
+                    await embed_all(self.collection, self._encoder, self._known_vectors, self._on_writer)
                 self._vectors.wake()
                 await self._compact()
                 await learn_terms(self.view, self._changed.is_set)
-            except Exception:
-                _log.exception("upkeep failed", collection=self.collection.name)
+                self._upkeep_problem = ""
+            except Exception as error:
+                problem = _told(error)
+                if problem != self._upkeep_problem:  # a full disk is not filled further by saying so again and again
+                    _log.exception("upkeep failed", collection=self.collection.name)
+                self._upkeep_problem = problem
                 await asyncio.sleep(_RETRY_DELAY_S)
                 self._changed.set()
-
-    async def _embed_all(self) -> None:
-        # Another one may take its place meanwhile, in which the ids stand for other chunks.
-        collection = self.collection
-        if self._encoder is None or not await self._on_writer(collection.chunks_to_embed, 0, 1):
-            return
-        position = 0
-        taking = asyncio.Lock()
-
-        async def embed_some(encoder: Encoder) -> None:
-            nonlocal position
-            while True:
-                async with taking:
-                    if collection.is_closed:
-                        return
-                    chunks = await self._on_writer(collection.chunks_to_embed, position, _EMBEDDED_PER_STEP_CHUNKS)
-                    if not chunks:
-                        return
-                    position = chunks[-1].chunk_id
-                # Encoding runs beside the writer thread, so that a sync never waits for it.
-                windows = await asyncio.to_thread(embed_chunks, chunks, encoder, self._known_vectors)
-                by_chunk = {chunk.chunk_id: found for chunk, found in zip(chunks, windows, strict=True)}
-                if not collection.is_closed:
-                    await self._on_writer(collection.store_vectors, by_chunk)
-
-        # Two at a time: one makes texts and stores vectors while the other keeps the encoder busy.
-        async with asyncio.TaskGroup() as group:
-            for _ in range(2):
-                group.create_task(embed_some(self._encoder))
-        if collection.is_closed:  # the change that put another in its place wakes this again
-            return
-        count = collection.current_view.embedded_chunk_count
-        _log.info("vectors complete", collection=collection.name, chunk_count=count)
 
     async def _compact(self) -> None:
         if not await self._on_current(Collection.needs_compaction):
@@ -250,8 +234,8 @@ class OpenCollection:
             # The sync may change nothing, and then nobody else would come back to this.
             self._changed.set()
             return
-        await self._on_current(Collection.compact)
-        _log.info("lexical index built afresh", collection=self.collection.name)
+        if await self._on_current(Collection.compact):
+            _log.info("lexical index built afresh", collection=self.collection.name)
 
     def _known_vectors(self, keys: Sequence[bytes]) -> Mapping[bytes, NDArray[np.float32]]:
         return self._writer.submit(self.collection.known_vectors, keys).result()
@@ -264,7 +248,18 @@ class OpenCollection:
 
     async def _on_writer(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         loop = asyncio.get_running_loop()
-        return await asyncio.shield(loop.run_in_executor(self._writer, lambda: function(*args, **kwargs)))
+        result = loop.run_in_executor(self._writer, lambda: function(*args, **kwargs))
+        # How it ends after its caller has gone is nobody's to hear; without this asyncio logs it as a fault.
+        result.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        return await asyncio.shield(result)
+
+
+def _told(error: Exception) -> str:
+    """Return in one sentence why upkeep failed."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    told = error.message if isinstance(error, GroundwireError) else "a fault of the server; its log has the details"
+    return f"{told}; it is tried again every {_RETRY_DELAY_S:g} s"
 
 
 def _chunks_of(documents: Sequence[ParsedDocument]) -> list[ChunkToEmbed]:

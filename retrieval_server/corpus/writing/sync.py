@@ -14,8 +14,9 @@ from retrieval_server.corpus.database.reader import CorpusReader, StoredFile
 from retrieval_server.corpus.documents.changes import EmbeddedWindows, SourceChange
 from retrieval_server.corpus.documents.documents import ParsedDocument, SkippedFile, path_problem
 from retrieval_server.corpus.documents.moved_windows import MovedFile
+from retrieval_server.corpus.exclusion import Work, collection_busy, sync_in_progress
 from retrieval_server.corpus.writing.parsing import File, Parsed, ParsedFile, Parser
-from retrieval_server.errors import Conflict, FieldError, GroundwireError, InvalidRequest
+from retrieval_server.errors import FieldError, GroundwireError, InvalidRequest
 from retrieval_server.heap import give_back_freed_memory
 
 # Files are parsed in batches of about this size, a few batches at a time.
@@ -89,15 +90,9 @@ class SourceSync:
 
     async def __aenter__(self) -> Self:
         if self._plan.source_key in self._opened.syncing_sources:
-            raise Conflict(
-                error_pb2.ERROR_REASON_SYNC_IN_PROGRESS,
-                f"another sync of {self._plan.source_key} is in progress; wait for it to end",
-            )
+            raise sync_in_progress(self._opened.name, self._plan.source_key)
         if self._opened.is_being_replaced:  # what is compared now is not what would be committed to
-            raise Conflict(
-                error_pb2.ERROR_REASON_SYNC_IN_PROGRESS,
-                f"{self._opened.name} is being put back to a snapshot; sync again when that has ended",
-            )
+            raise collection_busy(self._opened.name, Work.RESTORE)
         self._opened.syncing_sources.add(self._plan.source_key)
         try:
             self._stored, self._stored_prefix = await self._opened.read(self._read_stored)

@@ -46,19 +46,25 @@ def shown(state: State) -> dict[str, tuple[bytes, str, str]]:
 
 def check_agreement(client: groundwire.Client, state: State, data_dir: Path) -> None:
     """Texts, both lists of searches, Tantivy's files and SQLite all hold just what `state` has."""
-    wait_until(lambda: client.corpus_stats(COLLECTION).dense_coverage >= 1, timeout_s=30, what="vectors are complete")
+    wait_until(lambda: client.corpus_stats(COLLECTION).dense_coverage >= 1, timeout_s=100, what="vectors are complete")
     lexical = _found(client, groundwire.FusionOverrides(dense_weight=0.0))
     dense = _found(client, groundwire.FusionOverrides(lexical_weight=0.0))
-    (directory,) = (data_dir / "collections").glob(f"{COLLECTION}*")
+    directory = wait_until(lambda: _directory(data_dir), timeout_s=60, what="one directory of the collection")
     with closing(sqlite3.connect(f"file:{directory}/corpus.sqlite?mode=ro", uri=True)) as connection:
         rows = connection.execute(_LIVING_CHUNKS).fetchall()
         (broken,) = connection.execute("PRAGMA integrity_check").fetchone()
     assert broken == "ok", broken
     assert {row[1] for row in rows} == set(lexical), "the lexical view and SQLite"
     assert {row[1] for row in rows} == set(dense), "the dense view and SQLite"
-    assert {row[0] for row in rows} == _indexed_chunk_ids(directory / "lexical"), "Tantivy's files and SQLite"
     assert all(row[2] and row[3] for row in rows), "a chunk without its vectors"
-    wait_until(lambda: _segments_agree(directory), timeout_s=10, what="the segments on disk agree with SQLite")
+    chunk_ids = {row[0] for row in rows}
+    lexical_directory = directory / "lexical"
+    wait_until(
+        lambda: _indexed_chunk_ids(lexical_directory) == chunk_ids,
+        timeout_s=60,
+        what="Tantivy's files agree with SQLite",
+    )
+    wait_until(lambda: _segments_agree(directory), timeout_s=60, what="the segments on disk agree with SQLite")
     for found in (lexical, dense):
         for path, text in found.values():
             assert text in state[path].text, f"a passage that {path} does not hold"
@@ -70,8 +76,18 @@ def _found(client: groundwire.Client, fusion: groundwire.FusionOverrides) -> dic
     return {passage.passage_id: (passage.path, passage.text) for passage in result.passages}
 
 
-def _indexed_chunk_ids(directory: Path) -> set[int]:
-    searcher = tantivy.Index.open(str(directory)).searcher()
+def _directory(data_dir: Path) -> Path | None:
+    """The only one; another may be there until it is removed."""
+    found = list((data_dir / "collections").glob(f"{COLLECTION}*"))
+    return found[0] if len(found) == 1 else None
+
+
+def _indexed_chunk_ids(directory: Path) -> set[int] | None:
+    """None where the index is being made afresh."""
+    try:
+        searcher = tantivy.Index.open(str(directory)).searcher()
+    except ValueError:
+        return None
     if searcher.num_docs == 0:
         return set()
     hits = searcher.search(tantivy.Query.all_query(), searcher.num_docs).hits

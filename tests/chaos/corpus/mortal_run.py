@@ -16,7 +16,7 @@ from tests.chaos.corpus.mortal_server import MortalServer
 
 KILL_SHARE = 0.15
 FAULT_SHARE = 0.5
-CALL_TIMEOUTS = groundwire.Timeouts(call_s=20.0)
+CALL_TIMEOUTS = groundwire.Timeouts(call_s=60.0)
 
 
 class Run:

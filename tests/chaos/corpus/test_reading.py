@@ -13,7 +13,7 @@ from tests.support.client import run_client
 from tests.support.deadline import wait_until
 from tests.support.processes import Server, ServiceProcess
 
-pytestmark = [pytest.mark.chaos, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
 NO_REDIS = "redis://127.0.0.1:1/0"
 READER_COUNT = 8
 FILE_COUNT = 12
@@ -130,7 +130,7 @@ def test_a_replica_swaps_to_newer_snapshots_without_a_failed_request(tmp_path: P
         def publish(version: int) -> int:
             write_version(tree, version)
             generation = client.index(str(tree), prune=True).index_generation
-            wait_until(lambda: client.corpus_stats().dense_coverage == 1.0, timeout_s=30, what="vectors")
+            wait_until(lambda: client.corpus_stats().dense_coverage == 1.0, timeout_s=100, what="vectors")
             version_of_generation[generation] = f"v{version:05d}"
             assert client.create_snapshot().index_generation == generation
             return generation
@@ -146,7 +146,7 @@ def test_a_replica_swaps_to_newer_snapshots_without_a_failed_request(tmp_path: P
                         lambda wanted=generation: (
                             follower.retrieve("everywhere").index_generation == wanted or readers.problems
                         ),
-                        timeout_s=30,
+                        timeout_s=100,
                         what="the replica serves the newest snapshot",
                     )
                 with pytest.raises(groundwire.FailedPrecondition) as caught:

@@ -8,9 +8,10 @@ from groundwire.internal.v1 import job_pb2
 from groundwire.queue.keys import PartitionKeys
 from tests.generation_worker.harness import end_of, eventually, make_queue, put
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
 CAP = 3
-LEASE_S = 0.6
+LEASE_S = 2.0
+JOB_TIMEOUT_S = 300.0
 KEYS = PartitionKeys(0)
 
 
@@ -34,20 +35,20 @@ async def test_a_poison_job_reaches_the_dead_letters_after_the_cap_and_harms_no_
     good = [f"good{number}" for number in range(40)]
     try:
         for job_id in good[:20]:
-            await put(queue, job_id, "say 4 slowly 0.05")
-        await put(queue, "poison", "say 1 die")
+            await put(queue, job_id, "say 4 slowly 0.05", timeout_s=JOB_TIMEOUT_S)
+        await put(queue, "poison", "say 1 die", timeout_s=JOB_TIMEOUT_S)
         for job_id in good[20:]:
-            await put(queue, job_id, "say 4 slowly 0.05")
-        ended = await end_of(queue, "poison", timeout_s=90)
+            await put(queue, job_id, "say 4 slowly 0.05", timeout_s=JOB_TIMEOUT_S)
+        ended = await end_of(queue, "poison", timeout_s=JOB_TIMEOUT_S)
         assert ended.outcome == job_pb2.JOB_OUTCOME_DEAD_LETTER
         for job_id in good:
-            assert (await end_of(queue, job_id, timeout_s=60)).outcome == job_pb2.JOB_OUTCOME_FINISHED, job_id
+            assert (await end_of(queue, job_id)).outcome == job_pb2.JOB_OUTCOME_FINISHED, job_id
 
         async def only_the_poison_is_left() -> bool:
             stats = await queue.stats()
             return (stats.waiting_count, stats.running_count, stats.dead_letter_count) == (0, 0, 1)
 
-        await eventually(only_the_poison_is_left, timeout_s=10, what="only the poison job is left")
+        await eventually(only_the_poison_is_left, timeout_s=60, what="only the poison job is left")
         # One worker is lost to each allowed crash, and one more may be when the first crash had neighbours.
         assert CAP <= death_count <= CAP + 1
         [letter] = await queue.dead_letters.list_newest(10)

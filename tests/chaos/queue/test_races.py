@@ -97,7 +97,7 @@ async def test_claims_takeovers_hand_backs_and_cancels_raced_never_give_a_job_to
     tasks = [asyncio.create_task(work(number)) for number in range(4)] + [asyncio.create_task(reap())]
     cancelled = set()
     for job_id in job_ids:
-        await put(queue, job_id)
+        await put(queue, job_id, timeout_s=300)
         if randomness.random() < 0.2 and await queue.cancel(job_id):
             cancelled.add(job_id)
         await asyncio.sleep(0.01)
@@ -109,7 +109,7 @@ async def test_claims_takeovers_hand_backs_and_cancels_raced_never_give_a_job_to
         return False
 
     try:
-        await eventually(all_over, timeout_s=60, what="every job has ended")
+        await eventually(all_over, timeout_s=240, what="every job has ended")
         for job_id in job_ids:
             events = await all_events(queue.follow(job_id))
             attempts = [event.attempt for event in events if event.HasField("delta")]

@@ -87,3 +87,32 @@ def test_rewriting_is_asked_for_and_shown(command_line, server):
     assert server.state.streamed[0].options.rewrite_question
     assert "Understood as: What is x?" in run.stdout
     assert "Understood as" not in command_line("answer", "What is x?").stdout
+
+
+def test_a_model_is_asked_for_and_named_and_so_is_why_it_did_not_count(command_line, server):
+    by_model = answer_pb2.QuestionCondensing(method=answer_pb2.CONDENSING_METHOD_MODEL, model="large\x1b[1m")
+    server.state.events = answer_events(
+        "a", result=answered_result("a", standalone_question="What is x?", condensing=by_model)
+    )
+    run = command_line("answer", "And x?", "--condense", "model")
+    assert server.state.streamed[0].options.condensing_method == answer_pb2.CONDENSING_METHOD_MODEL
+    assert "Understood as: What is x? (by large" in run.stdout
+    assert "\x1b" not in run.stdout
+
+    failed = answer_pb2.QuestionCondensing(
+        method=answer_pb2.CONDENSING_METHOD_RULE,
+        fallback_reason=error_pb2.ERROR_REASON_QUEUE_FULL,
+        fallback_message="the queue is full",
+    )
+    server.state.events = answer_events("a", result=answered_result("a", standalone_question="x?", condensing=failed))
+    run = command_line("answer", "x?", "--condense", "model")
+    assert "Understood by rule, since QUEUE_FULL: the queue is full" in run.stdout
+    shown = json.loads(command_line("answer", "x?", "--json").stdout.splitlines()[-1])
+    assert shown["result"]["condensing"] == {
+        "method": "rule",
+        "fallback_reason": "QUEUE_FULL",
+        "fallback_message": "the queue is full",
+        "model": "",
+    }
+    assert server.state.streamed[-1].options.condensing_method == answer_pb2.CONDENSING_METHOD_UNSPECIFIED
+    assert command_line("answer", "x?", "--condense", "magic").exit_code == 2

@@ -74,3 +74,15 @@ def test_without_redis_each_says_so(command_line, server):
     run = command_line("queue", "stats")
     assert run.exit_code == 1
     assert "Redis cannot be reached" in run.stderr
+
+
+def test_a_worker_that_leaves_jobs_to_others_is_shown_with_its_reason(command_line, server):
+    server.state.not_accepting_reason = "the openai backend failed too often lately"
+    stats = command_line("queue", "stats").stdout.splitlines()[-1]
+    assert stats == "workers: 1, for 1 job at a time; taking none now: 1, see `client workers`"
+    assert command_line("workers").stdout.splitlines()[1:] == [
+        "  takes no jobs now: the openai backend failed too often lately"
+    ]
+    assert "takes no jobs now: the openai backend failed too often lately" in command_line("status").stdout
+    [worker] = json.loads(command_line("workers", "--json").stdout)["workers"]
+    assert worker["not_accepting_reason"] == "the openai backend failed too often lately"

@@ -7,7 +7,8 @@ def test_search_sends_what_was_typed(command_line, server):
     typed = [
         ("--include", "src/**"), ("--include", "lib/*"), ("--exclude", "**/x"), ("--language", "python"),
         ("--kind", "code"), ("--contains", "TODO"), ("--where", "year>=2020"), ("--where", "author=Ada"),
-        ("--profile", "precise"), ("--hops", "2"), ("--balance",), ("--max-per-file", "3"), ("--lexical-weight", "2"),
+        ("--profile", "precise"), ("--hops", "2"), ("--balance",), ("--max-per-file", "3"), ("--no-rerank",),
+        ("--lexical-weight", "2"),
         ("--dense-weight", "0.5"),
         ("--expanded-weight", "1.5"), ("--rank-constant", "7"), ("--pool-count", "90"), ("--margin-weight", "0.1"),
         ("--proximity-weight", "0.2"), ("--path-weight", "0.3"), ("--definition-weight", "0.4"),
@@ -22,6 +23,8 @@ def test_search_sends_what_was_typed(command_line, server):
         ("author", 0, "Ada"),
     ]
     assert (sent.profile, sent.hops, sent.balance, sent.max_per_file) == (2, 2, True, 3)
+    assert sent.HasField("rerank")
+    assert not sent.rerank
     fusion = sent.fusion
     assert (fusion.lexical_weight, fusion.dense_weight, fusion.expanded_weight) == (2, 0.5, 1.5)
     assert (fusion.rank_constant, fusion.pool_count) == (7, 90)

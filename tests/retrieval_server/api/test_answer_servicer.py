@@ -44,7 +44,7 @@ async def answering(corpus: Corpus, queue: FakeQueue) -> AsyncIterator[Answering
 
 @pytest.fixture
 async def stub(answering: Answering) -> AsyncIterator[Stub]:
-    server = grpc.aio.server(interceptors=[RpcInterceptor(64)])
+    server = grpc.aio.server(interceptors=[RpcInterceptor(64, 64)])
     answer_service_pb2_grpc.add_AnswerServiceServicer_to_server(AnswerServicer(answering, SETTINGS), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
@@ -197,6 +197,14 @@ async def test_every_wrong_option_is_named_at_once(stub: Stub) -> None:
     wrong = options(max_completion_tokens=0, fallback=9, timeout=Duration())
     _, _, fields = await failure(stub.Answer(pb.AnswerRequest(retrieve=ASKED, options=wrong)))
     assert fields == ["options.fallback", "options.max_completion_tokens", "options.timeout"]
+
+
+async def test_of_very_many_wrong_fields_as_many_are_named_as_trailers_hold(stub: Stub) -> None:
+    wrong = pb.AnswerRequest(retrieve=ASKED, options=options(temperature=9, stops=["x" * 65] * 400))
+    code, reason, fields = await failure(stub.Answer(wrong))
+    assert (code, reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
+    assert 10 < len(fields) < 400
+    assert {"options.temperature", "options.stops[0]"} <= set(fields)
 
 
 async def test_without_a_worker_and_without_a_fallback_the_call_says_why(stub: Stub, queue: FakeQueue) -> None:

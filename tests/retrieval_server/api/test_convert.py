@@ -51,7 +51,7 @@ def test_every_field_of_a_passage_crosses_both_ways():
 def test_defaults():
     query = retrieve_query(Request(query="q"), SETTINGS)
     assert query == RetrieveQuery("q", "default", 10, Profile.AUTO, FusionOverrides(), EVERYTHING)
-    assert (query.max_per_file, query.hops, query.balance) == (None, 1, False)
+    assert (query.max_per_file, query.hops, query.balance, query.rerank) == (None, 1, False, None)
 
 
 def test_what_a_request_sets_goes_over_the_constants_of_its_profile():
@@ -62,10 +62,15 @@ def test_what_a_request_sets_goes_over_the_constants_of_its_profile():
 
 def test_what_a_request_asks_for_reaches_the_search():
     request = Request(
-        query="q", hops=2, balance=True, max_per_file=3, filter=filter_pb2.PassageFilter(languages=["Python"])
+        query="q",
+        hops=2,
+        balance=True,
+        max_per_file=3,
+        rerank=False,
+        filter=filter_pb2.PassageFilter(languages=["Python"]),
     )
     query = retrieve_query(request, SETTINGS)
-    assert (query.hops, query.balance, query.max_per_file) == (2, True, 3)
+    assert (query.hops, query.balance, query.max_per_file, query.rerank) == (2, True, 3, False)
     assert query.filter == PassageFilter(languages=frozenset({"python"}))
 
 

@@ -30,7 +30,7 @@ Stub = admin_service_pb2_grpc.AdminServiceStub
 
 @pytest.fixture
 async def stub(queue: AnswerQueue) -> AsyncIterator[Stub]:
-    server = grpc.aio.server(interceptors=[RpcInterceptor(8)])
+    server = grpc.aio.server(interceptors=[RpcInterceptor(8, 8)])
     admin_service_pb2_grpc.add_AdminServiceServicer_to_server(AdminServicer(ServerSettings(), queue), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
@@ -40,12 +40,12 @@ async def stub(queue: AnswerQueue) -> AsyncIterator[Stub]:
 
 
 async def give_up(queue: AnswerQueue, redis: Redis, *request_ids: str) -> None:
-    """Make dead letters of new jobs, each a second older than the one before."""
-    for age_s, request_id in enumerate(request_ids):
+    """Make dead letters of new jobs, each a minute older than the one before."""
+    for age_min, request_id in enumerate(request_ids):
         job_id = answer_job_id(request_id)
         await put(queue, job_id, f"what of {request_id}?")
         await queue._end(job_id, Ending(job_pb2.JOB_OUTCOME_DEAD_LETTER, error_pb2.ERROR_REASON_JOB_DEAD_LETTERED))
-        await redis.zincrby(KEYS.dead, -1000.0 * age_s, job_id)
+        await redis.zincrby(KEYS.dead, -60_000.0 * age_min, job_id)
 
 
 async def listed(stub: Stub, page_size: int = 0) -> list[str]:
@@ -97,7 +97,7 @@ async def test_they_are_purged_by_age_by_id_or_all_and_leave_no_key(
     async def purge(**request: object) -> int:
         return (await stub.PurgeDeadLetters(pb.PurgeDeadLettersRequest(**request))).purged_count  # type: ignore[arg-type]
 
-    assert await purge(older_than=Duration(seconds=3, nanos=500_000_000)) == 2
+    assert await purge(older_than=Duration(seconds=210)) == 2
     assert await listed(stub) == ["q0", "q1", "q2", "q3"]
     assert await purge(request_ids=["q1", "q5", "never"]) == 1
     assert await purge(request_ids=["q0"], older_than=Duration(seconds=60)) == 0

@@ -1,6 +1,5 @@
 """Measuring and tuning over the wire."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from groundwire.v1 import evaluation_service_pb2, retrieval_service_pb2
 from tests.retrieval_server.api.support import Services, details, running_server
-from tests.retrieval_server.api.sync_support import stats, sync
+from tests.retrieval_server.api.sync_support import sync, until_embedded
 
 Question = evaluation_service_pb2.LabelledQuestion
 Span = evaluation_service_pb2.LabelledSpan
@@ -43,9 +42,7 @@ NAMES = [Question(question="a_b_c", sources=QUESTIONS[0].sources)]
 
 async def filled(services: Services) -> None:
     await sync(services, FILES)
-    async with asyncio.timeout(60):
-        while (await stats(services)).dense_coverage < 1:
-            await asyncio.sleep(0.02)
+    await until_embedded(services)
 
 
 async def tune(services: Services, questions: list[Any] = QUESTIONS, **fields: Any) -> list[Any]:
@@ -146,6 +143,7 @@ async def test_what_cannot_be_tuned_names_its_field_and_changes_nothing(tmp_path
         (changed(6, sources=[Span(path="note.md", start_char=-1)]), {}, "questions[6].sources[0].start_char"),
         (QUESTIONS, {"retrieve": Retrieve(hops=2)}, "retrieve.hops"),
         (QUESTIONS, {"retrieve": Retrieve(balance=True)}, "retrieve.balance"),
+        (QUESTIONS, {"retrieve": Retrieve(rerank=True)}, "retrieve.rerank"),
         (QUESTIONS, {"retrieve": Retrieve(profile=99)}, "retrieve.profile"),
         (QUESTIONS, {"retrieve": Retrieve(collection="No Such")}, "retrieve.collection"),
         (QUESTIONS, {"retrieve": fusion(path_weight=-1)}, "retrieve.fusion.path_weight"),

@@ -2,11 +2,14 @@
 
 import asyncio
 from pathlib import Path
+from urllib.parse import quote
 
 import grpc
 import pytest
 
 from groundwire.v1 import (
+    corpus_service_pb2,
+    document_pb2,
     evaluation_service_pb2,
     evaluation_service_pb2_grpc,
     retrieval_service_pb2,
@@ -46,6 +49,20 @@ async def test_a_field_error_travels_in_the_trailers(tmp_path: Path):
         assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert found["ErrorInfo"].domain == "groundwire"
         assert [v.field for v in found["BadRequest"].field_violations] == ["k"]
+
+
+async def test_a_callers_words_of_wide_characters_fit_into_trailers(tmp_path: Path):
+    wide = "\N{ROCKET}" * 1000
+    async with running_server(tmp_path) as services:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await services.corpus.PutDocument(
+                corpus_service_pb2.PutDocumentRequest(
+                    key=document_pb2.DocumentKey(relative_path="a.md"), text="a", etag=wide
+                )
+            )
+        assert details(caught.value)["ErrorInfo"].reason == "ETAG_MISMATCH"
+        sent = sum(len(value) for _, value in caught.value.trailing_metadata() or ())
+        assert sent + len(quote(caught.value.details() or "")) < 6000
 
 
 async def test_what_comes_later_answers_unimplemented(tmp_path: Path):
@@ -88,6 +105,21 @@ async def test_calls_above_the_limit_are_told_when_to_come_back(tmp_path: Path):
         slow.release.set()
         await first
         await services.retrieval.Retrieve(retrieval_service_pb2.RetrieveRequest())
+
+
+async def test_streams_that_wait_for_their_callers_keep_nobody_else_out(tmp_path: Path):
+    config = retrieval_service_pb2.BatchRetrieveRequest(config=retrieval_service_pb2.BatchRetrieveConfig())
+    item = retrieval_service_pb2.BatchRetrieveRequest(item=retrieval_service_pb2.BatchRetrieveItem(item_index=7))
+    async with running_server(tmp_path, max_concurrent_rpcs=1, max_waiting_rpcs=1) as services:
+        idle = services.retrieval.BatchRetrieve()
+        await idle.write(config)
+        await idle.write(item)
+        assert (await idle.read()).item_index == 7
+        await services.corpus.ListCollections(corpus_service_pb2.ListCollectionsRequest())
+        another = services.retrieval.BatchRetrieve()
+        assert await another.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        await idle.done_writing()
+        assert await idle.code() is grpc.StatusCode.OK
 
 
 async def test_a_call_that_is_cancelled_leaves_its_place(tmp_path: Path):

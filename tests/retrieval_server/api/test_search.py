@@ -55,6 +55,20 @@ async def test_documents_come_with_their_text_as_stored(tmp_path: Path):
         assert details(caught.value)["ErrorInfo"].reason == "DOCUMENT_NOT_FOUND"
 
 
+@pytest.mark.parametrize(
+    ("question", "is_refused"),
+    [("闸门默认的超时时间是多少秒?", False), ("法国的首都是哪里?", True)],
+)
+async def test_what_is_asked_without_spaces_is_refused_only_if_nothing_holds_it(
+    tmp_path: Path, question: str, is_refused: bool
+):
+    text = "# 闸门\n\n默认的超时时间是三十秒。\n\n# 备份\n\n备份每天凌晨两点执行。\n"
+    async with running_server(tmp_path) as services:
+        await sync(services, {"a.md": text.encode()})
+        response = await services.retrieval.Retrieve(retrieval_service_pb2.RetrieveRequest(query=question))
+        assert (response.answer_skipped_reason != 0) is is_refused, response.answerability
+
+
 async def test_every_passage_is_the_text_at_its_span(tmp_path: Path):
     files = {"a.md": "# Ünï\r\n\r\n東京 alpha\r\n".encode(), "b.py": ("def alpha():\n    return '🚀'\n" * 200).encode()}
     async with running_server(tmp_path) as services:

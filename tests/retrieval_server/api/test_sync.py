@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 import pytest
 
-from groundwire.v1 import sync_pb2
+from groundwire.v1 import corpus_service_pb2, sync_pb2
 from tests.retrieval_server.api.support import details, running_server
 from tests.retrieval_server.api.sync_support import Request, outcomes, search, stats, sync
 
@@ -177,3 +177,39 @@ async def test_a_file_made_to_be_slow_does_not_stop_searches(tmp_path: Path):
             search_count += 1
         assert (await syncing)[-1].summary.added_count == 1
         assert search_count > 10
+
+
+async def test_a_sync_in_progress_excludes_another_of_its_source_and_the_end_of_its_collection(tmp_path: Path):
+    """What it excludes is to be tried again, so it is ABORTED like all that excludes each other."""
+    begin = Request(begin=sync_pb2.SyncBegin(source="/src", display_prefix="src"))
+    goes_on = asyncio.Event()
+
+    async def held_open() -> AsyncIterator[Any]:
+        yield begin
+        yield Request(offer=sync_pb2.SyncOffer(files=[]))
+        await goes_on.wait()
+        yield Request(offer_complete=sync_pb2.SyncOfferComplete())
+
+    async with running_server(tmp_path) as services:
+        await sync(services, {"a.md": b"alpha"}, source="/other", display_prefix="other")
+        first = services.corpus.SyncDocuments(held_open())
+        syncing = asyncio.create_task(_all(first))
+        async with asyncio.timeout(60):
+            while not services.catalog.get("").syncing_sources:
+                await asyncio.sleep(0.01)
+        delete = corpus_service_pb2.DeleteCollectionRequest(name="default")
+        for call in (_all(services.corpus.SyncDocuments(iter([begin]))), services.corpus.DeleteCollection(delete)):
+            with pytest.raises(grpc.aio.AioRpcError, match="/src is being synced into default; try again") as caught:
+                await call
+            assert caught.value.code() is grpc.StatusCode.ABORTED
+            info = details(caught.value)["ErrorInfo"]
+            assert info.reason == "SYNC_IN_PROGRESS"
+            assert dict(info.metadata) == {"collection": "default", "source": "/src"}
+        assert outcomes(await sync(services, {"b.md": b"beta"}, source="/other")) == {"b.md": "ADDED"}
+        goes_on.set()
+        assert (await syncing)[-1].HasField("summary")
+        assert outcomes(await sync(services, {"c.md": b"gamma"})) == {"c.md": "ADDED"}
+
+
+async def _all(responses: Any) -> list[Any]:
+    return [response async for response in responses]

@@ -10,13 +10,15 @@ import grpc
 import pytest
 
 from groundwire.v1 import corpus_service_pb2 as pb
-from groundwire.v1 import document_pb2, retrieval_service_pb2
+from groundwire.v1 import document_pb2, error_pb2, retrieval_service_pb2
 from retrieval_server.corpus.catalog import Catalog
+from retrieval_server.corpus.collection import open_collection
+from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.collection.collection_settings import CollectionSettings
 from retrieval_server.corpus.following import Following
-from retrieval_server.errors import FailedPrecondition
+from retrieval_server.errors import FailedPrecondition, GroundwireError
 from tests.retrieval_server.api.support import Services, details, running_server
-from tests.retrieval_server.api.sync_support import stats, sync
+from tests.retrieval_server.api.sync_support import stats, sync, until_embedded
 from tests.retrieval_server.corpus.support import WordHashEncoder
 
 
@@ -50,6 +52,7 @@ async def get(services: Services, path: str) -> document_pb2.Document:
 async def test_a_rebuild_replaces_passages_and_leaves_documents_as_they_are(tmp_path: Path):
     async with running_server(tmp_path) as services:
         await sync(services, {f"{i}.md": f"# H{i}\n\nalpha {i}".encode() for i in range(70)})
+        await until_embedded(services)
         await put(services, "a.md", "# A\n\nalpha a", title="T")
         before = await get(services, "a.md")
     with closing(sqlite3.connect(tmp_path / "collections" / "default" / "corpus.sqlite")) as connection:
@@ -72,6 +75,30 @@ async def test_a_rebuild_replaces_passages_and_leaves_documents_as_they_are(tmp_
         assert (counts.dense_coverage, counts.stale_chunk_count) == (1.0, 0)
         assert (await rebuild(services))[-1].total_count == 0
         assert (await rebuild(services, full=True))[-1].total_count == 71
+
+
+async def test_vectors_that_cannot_be_stored_are_told_until_they_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(open_collection, "_RETRY_DELAY_S", 0.01)
+    full = GroundwireError(error_pb2.ERROR_REASON_STORAGE_FAILED, "database or disk is full")
+    is_full = True
+    store_vectors = Collection.store_vectors
+
+    def store(self: Collection, found: Any) -> None:
+        if is_full:
+            raise full
+        store_vectors(self, found)
+
+    monkeypatch.setattr(Collection, "store_vectors", store)
+    async with running_server(tmp_path) as services, asyncio.timeout(60):
+        await sync(services, {f"{i}.md": f"# H{i}\n\nalpha {i}".encode() for i in range(200)})
+        while not (counts := await stats(services)).encoder_problem:
+            await asyncio.sleep(0.01)
+        assert "disk is full" in counts.encoder_problem
+        assert counts.dense_coverage < 1
+        is_full = False
+        while (counts := await stats(services)).dense_coverage < 1:
+            await asyncio.sleep(0.01)
+        assert counts.encoder_problem == ""
 
 
 async def test_a_snapshot_is_restored_and_generations_only_rise(tmp_path: Path):

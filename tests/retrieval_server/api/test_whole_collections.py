@@ -15,7 +15,7 @@ from retrieval_server.corpus import snapshotting
 from retrieval_server.corpus.writing import rebuilding
 from tests.retrieval_server.api.support import Services, details, running_server
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 BUSY = (grpc.StatusCode.ABORTED, "COLLECTION_BUSY")
 
 

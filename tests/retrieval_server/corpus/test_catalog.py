@@ -12,7 +12,7 @@ from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.collection.open_collection import EMBEDDED_AT_ONCE_WINDOWS, OpenCollection
 from retrieval_server.corpus.writing.sync import SourceSync, SyncPlan
-from retrieval_server.errors import Conflict, GroundwireError, InvalidRequest, NotFound
+from retrieval_server.errors import GroundwireError, InvalidRequest, NotFound
 from tests.retrieval_server.corpus.support import WordHashEncoder, change, parsed
 
 
@@ -216,9 +216,10 @@ async def test_no_sync_begins_while_another_collection_takes_the_place_of_its_ow
     replacing = asyncio.create_task(catalog.replace("one", fill))
     await asyncio.to_thread(filling.wait, 10)
     plan = SyncPlan("/src", "src", 2000, prune=False, dry_run=False, max_file_bytes=1000, max_line_chars=1000)
-    with pytest.raises(Conflict, match="sync again"):
+    with pytest.raises(GroundwireError, match="put back to a snapshot; try again") as refusal:
         async with SourceSync(opened, plan):
             pass
+    assert refusal.value.reason == error_pb2.ERROR_REASON_COLLECTION_BUSY
     goes_on.set()
     await replacing
     async with SourceSync(opened, plan):

@@ -33,6 +33,25 @@ def test_the_vocabulary_of_asking_is_left_out(question, words):
     assert [word.text for word in asked_words(question)] == words
 
 
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("闸门有多大?", ["闸门"]),
+        ("如何配置GPU数量", ["配置", "GPU", "数量"]),
+        ("ゲートの幅は何mですか", ["ゲー", "ート", "m"]),
+        ("수문의 폭", ["수문", "문의", "폭"]),
+        ("是什么", ["是什", "什么"]),
+    ],
+)
+def test_without_spaces_two_characters_are_a_word(question, words):
+    assert [word.text for word in asked_words(question)] == words
+
+
+def test_a_sentence_without_spaces_is_held_by_parts():
+    held = HeldText("闸门在涨潮前关闭。")
+    assert [word.is_held(held) for word in asked_words("闸门什么时候打开?")] == [True, False]
+
+
 @pytest.mark.parametrize("name", ["max_load", "GateCrane", "maxLoad", "Valkey", "LLaMA", "fp8", "3D"])
 def test_names_are_told_from_plain_words(name):
     assert [word.is_name for word in asked_words(f"why are {name} cranes slow?")] == [True, False]

@@ -163,10 +163,10 @@ def test_whoever_waits_for_vectors_is_told_when_the_encoder_closes(files: Encode
 
     with ThreadPoolExecutor(1) as pool:
         long = pool.submit(closing.encode_windows, ["a long text " * 20] * 100_000, should_stop)
-        assert started.wait(30)
+        assert started.wait(60)
         closing.close()
         with pytest.raises(EncodingStopped):
-            long.result(30)
+            long.result(60)
 
 
 def test_a_failing_call_leaves_the_encoder_usable(encoder: MiniLmEncoder):
@@ -198,13 +198,13 @@ def test_a_small_call_does_not_wait_for_a_long_one(encoder: MiniLmEncoder):
     with ThreadPoolExecutor(1) as pool:
         long = pool.submit(encoder.encode_windows, ["a long text " * 20] * 100_000, should_stop)
         try:
-            assert started.wait(30)
+            assert started.wait(60)
             assert len(encoder.encode_windows(["short"])) == 1
             assert not long.done()
         finally:
             finish.set()
         with pytest.raises(EncodingStopped):
-            long.result(30)
+            long.result(60)
 
 
 @pytest.mark.parametrize("part", ["model", "tokenizer"])

@@ -101,7 +101,7 @@ def test_no_glob_takes_long(glob: str, path: str):
     pattern = glob_pattern(glob)
     started = time.process_time()
     assert pattern.fullmatch(path) is None
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 5
 
 
 @given(st.text(st.sampled_from("ab*?./"), min_size=1, max_size=8), st.text(st.sampled_from("ab./"), max_size=8))

@@ -110,3 +110,19 @@ def test_a_chunk_is_found_by_its_path_and_by_what_encloses_it(index: LexicalInde
     index.replace((), [LexicalEntry(1, 1, index_terms("src/kv_cache.py", ["Scheduler"], ["free"], "pass"))])
     for query in ("kv cache", "scheduler", "free", "kv_cache.py"):
         assert [c for c, _ in search(index, query)] == [1], query
+
+
+def test_closing_without_waiting_for_merges_loses_nothing_and_they_are_taken_up_again(tmp_path: Path):
+    directory, count = tmp_path / "lexical", lexical._MERGED_SEGMENTS
+    index = LexicalIndex(directory)
+    for entry in entries(*(f"lease n{number}" for number in range(count))):
+        index.replace((), [entry])
+    index.close(waits_for_merges=False)
+    reopened = LexicalIndex(directory)
+    assert {chunk for chunk, _ in search(reopened, "lease", count)} == set(range(1, count + 1))
+    reopened.resume_merges()
+    reopened.close()
+    merged = LexicalIndex(directory)
+    assert merged._index.searcher().num_segments < lexical._MERGED_SEGMENTS
+    assert {chunk for chunk, _ in search(merged, "lease", count)} == set(range(1, count + 1))
+    merged.close()

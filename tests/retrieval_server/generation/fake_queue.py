@@ -7,6 +7,7 @@ from functools import partial
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import answer_pb2, error_pb2
 from retrieval_server.errors import Conflict, GroundwireError, NotFound
+from retrieval_server.generation.queue_counts import NoWorker
 
 JobEvent = job_pb2.JobEvent
 
@@ -16,6 +17,7 @@ class FakeQueue:
 
     def __init__(self) -> None:
         self.worker_is_alive = True
+        self.worker_takes_jobs = True
         self.is_let_go = False
         self.remembered: list[str] = []
         self.fail_with: GroundwireError | None = None
@@ -32,9 +34,13 @@ class FakeQueue:
 
     # what Answering uses
 
-    async def has_live_worker(self) -> bool:
+    async def why_no_worker(self) -> NoWorker | None:
         self._check()
-        return self.worker_is_alive
+        if not self.worker_is_alive:
+            return NoWorker("no worker is alive", 1.0, some_live=False)
+        if not self.worker_takes_jobs:
+            return NoWorker("no worker takes jobs now: all fail", 7.5, some_live=True)
+        return None
 
     async def is_stored(self, job_id: str, request_hash: bytes) -> bool:
         self._check()
@@ -102,6 +108,13 @@ class FakeQueue:
         await self.end(job_id, job_pb2.JOB_OUTCOME_FAILED, reason=error_pb2.ERROR_REASON_NO_WORKER)
         return True
 
+    async def give_up_waiting(self, job_id: str, why: str) -> bool:
+        self._check()
+        if self._ended(job_id) or len(self._events[job_id]) > 1:
+            return False
+        await self.end(job_id, job_pb2.JOB_OUTCOME_FAILED, reason=error_pb2.ERROR_REASON_NO_WORKER, message=why)
+        return True
+
     # what the test does as worker
 
     async def next_job(self) -> job_pb2.GenerationJob:
@@ -127,9 +140,10 @@ class FakeQueue:
         *,
         text: str = "",
         reason: error_pb2.ErrorReason.ValueType = error_pb2.ERROR_REASON_UNSPECIFIED,
+        message: str = "",
     ) -> None:
         generator = answer_pb2.GeneratorInfo(model="fake-135m", prompt_tokens=900, completion_tokens=7)
-        ended = job_pb2.JobEnded(outcome=outcome, text=text, reason=reason, generator=generator)
+        ended = job_pb2.JobEnded(outcome=outcome, text=text, reason=reason, message=message, generator=generator)
         await self._write(job_id, JobEvent(ended=ended))
 
     async def answer(self, *deltas: str) -> None:

@@ -21,7 +21,7 @@ from tests.generation_worker.harness import all_events, kind, make_job, make_que
 from tests.support.valkey import Valkey
 
 GENERATOR = answer_pb2.GeneratorInfo(model="m1", mode=answer_pb2.ANSWER_MODE_STUFF, completion_tokens=3)
-FINISHED = Ending(job_pb2.JOB_OUTCOME_FINISHED, generator=GENERATOR)
+FINISHED = Ending(job_pb2.JOB_OUTCOME_FINISHED, generator=GENERATOR, generator_identity="m1 here")
 
 
 async def alike(question: str, others: list[str]) -> list[float]:
@@ -48,7 +48,7 @@ async def put(queue: AnswerQueue, job: job_pb2.GenerationJob, request_hash: byte
 @pytest.fixture
 async def caching(own_valkey: Valkey, redis: Redis) -> AsyncIterator[AnswerQueue]:
     queue = make_queue(own_valkey.url, cache_ttl_s=60.0, partition_count=3)
-    await report_alive(redis, "w1", job_pb2.WorkerRecord(model="m1"))
+    await report_alive(redis, "w1", job_pb2.WorkerRecord(model="m1", generator_identity="m1 here"))
     yield queue
     await queue.close()
 
@@ -111,11 +111,37 @@ async def test_what_differs_in_anything_that_decides_is_generated(caching, own_v
     assert not await is_answered_at_once(caching, other)
 
 
-async def test_an_answer_of_a_model_that_no_live_worker_serves_is_not_given(caching, own_valkey, redis) -> None:
+@pytest.mark.parametrize("identity", ["m1 elsewhere", ""])
+async def test_an_answer_of_a_generator_that_no_live_worker_has_is_not_given(
+    caching, own_valkey, redis, identity: str
+) -> None:
+    """Two models of one name in two places are two generators; a worker that does not say which it has shares none."""
     await answer_first(caching, own_valkey, a_job("first"))
     await report_gone(redis, "w1")
-    await report_alive(redis, "w2", job_pb2.WorkerRecord(model="m2"))
+    await report_alive(redis, "w2", job_pb2.WorkerRecord(model="m1", generator_identity=identity))
     assert not await is_answered_at_once(caching, a_job("second"))
+    await report_alive(redis, "w3", job_pb2.WorkerRecord(model="m1", generator_identity="m1 here"))
+    assert await is_answered_at_once(caching, a_job("third"))
+
+
+async def test_an_answer_of_an_unknown_generator_is_not_kept(caching, own_valkey, redis, monkeypatch) -> None:
+    unknown = Ending(job_pb2.JOB_OUTCOME_FINISHED, generator=GENERATOR)
+    monkeypatch.setitem(globals(), "FINISHED", unknown)
+    await answer_first(caching, own_valkey, a_job("first"))
+    assert [key async for key in redis.scan_iter("gw:*:answer:*")] == []
+
+
+async def test_what_was_left_to_chance_is_neither_kept_nor_given_and_a_seed_leaves_nothing_to_it(
+    caching, own_valkey, redis
+) -> None:
+    await answer_first(caching, own_valkey, a_job("sampled", temperature=0.5))
+    assert [key async for key in redis.scan_iter("gw:*:answer:*")] == []
+    assert not await is_answered_at_once(caching, a_job("again", temperature=0.5))
+    await answer_first(caching, own_valkey, a_job("seeded", temperature=0.5, seed=0))
+    assert await is_answered_at_once(caching, a_job("seeded again", temperature=0.5, seed=0))
+    assert not await is_answered_at_once(caching, a_job("unseeded", temperature=0.5))
+    await answer_first(caching, own_valkey, a_job("greedy", temperature=0.0))
+    assert await is_answered_at_once(caching, a_job("greedy again", temperature=0.0))
 
 
 async def test_near_questions_share_an_answer_only_when_asked_for_and_never_with_a_contrary_one(
@@ -151,6 +177,7 @@ async def test_without_the_cache_equal_questions_are_generated_each(own_valkey, 
 async def test_a_redis_that_hangs_delays_nobody_who_waits_for_the_answer(caching, own_valkey) -> None:
     await put(caching, a_job("first"))
     ended = job_pb2.JobEnded(outcome=job_pb2.JOB_OUTCOME_FINISHED, text="the answer", generator=GENERATOR)
+    ended.generator_identity = "m1 here"
     os.kill(own_valkey.pid, signal.SIGSTOP)
     try:
         started_s = time.monotonic()

@@ -10,7 +10,8 @@ from groundwire.queue.ending import Ending, EndResult
 from groundwire.queue.liveness import report_alive, report_gone
 from groundwire.v1 import error_pb2
 from retrieval_server.errors import Conflict, NotFound, Overloaded, Unavailable
-from retrieval_server.generation.answer_queue import EnqueueOutcome, QueueStats
+from retrieval_server.generation.answer_queue import EnqueueOutcome
+from retrieval_server.generation.queue_counts import QueueStats
 from tests.generation_worker.harness import all_events, end_of, kind, make_queue, next_job, put
 from tests.support.valkey import free_port
 
@@ -111,6 +112,20 @@ async def test_a_job_without_workers_is_given_up_once_and_may_be_asked_again(que
     assert await put(queue, "j") is EnqueueOutcome.CREATED
 
 
+async def test_only_a_job_that_waits_is_given_up_because_workers_take_none(queue, make_consumer):
+    await put(queue, "j")
+    job = await next_job(make_consumer())
+    assert await queue.give_up_waiting("j", "all fail") is False
+    await job.hand_back()
+    assert await queue.give_up_waiting("j", "all fail") is True
+    assert await queue.give_up_waiting("j", "all fail") is False
+    assert await queue.give_up_waiting("never there", "all fail") is False
+    ended = await end_of(queue, "j")
+    assert (ended.outcome, ended.reason) == (job_pb2.JOB_OUTCOME_FAILED, error_pb2.ERROR_REASON_NO_WORKER)
+    assert ended.message == "all fail"
+    assert await put(queue, "j") is EnqueueOutcome.CREATED
+
+
 async def test_a_job_is_cancelled_once(queue):
     await put(queue, "j")
     assert await queue.cancel("j") is True
@@ -151,17 +166,34 @@ async def test_counts_follow_a_job_through_its_life(queue, make_consumer):
 
 
 async def test_workers_count_as_live_while_they_say_so(queue, redis):
-    assert not await queue.has_live_worker()
+    assert (await queue.why_no_worker()).message.startswith("no generation worker is alive")
     record = job_pb2.WorkerRecord(model="m", context_tokens=4096)
     record.started_time.FromSeconds(1000)
     await report_alive(redis, "w1", record)
     [worker] = await queue.workers()
     assert (worker.worker_id, worker.model, worker.context_tokens, worker.started_unix_s) == ("w1", "m", 4096, 1000.0)
-    assert await queue.has_live_worker()
+    assert await queue.why_no_worker() is None
     await redis.zincrby("gw:{workers}:seen", -31_000, "w1")  # 31 seconds ago: more than the lease
-    assert not await queue.has_live_worker()
+    assert not (await queue.why_no_worker()).some_live
     await report_gone(redis, "w1")
     assert await redis.hgetall("gw:{workers}:records") == {}
+
+
+async def test_workers_that_take_no_jobs_are_as_good_as_none_and_say_why_and_how_long(queue, redis):
+    record = job_pb2.WorkerRecord(model="m", slot_count=2, not_accepting_reason="the openai backend failed")
+    record.accepts_again_after.FromMilliseconds(12_500)
+    await report_alive(redis, "w1", record)
+    record.accepts_again_after.FromSeconds(30)
+    await report_alive(redis, "w2", record)
+    why = await queue.why_no_worker()
+    assert (why.some_live, why.retry_after_s) == (True, 12.5)
+    assert "takes jobs now: the openai backend failed; try again later" in why.message
+    stats = await queue.stats()
+    assert (stats.live_worker_count, stats.accepting_worker_count, stats.slot_count) == (2, 0, 4)
+    record.Clear()
+    await report_alive(redis, "w2", record)
+    assert await queue.why_no_worker() is None
+    assert (await queue.stats()).accepting_worker_count == 1
 
 
 async def test_without_redis_each_call_says_so():
@@ -170,7 +202,7 @@ async def test_without_redis_each_call_says_so():
         put(queue, "j"),
         queue.cancel("j"),
         queue.stats(),
-        queue.has_live_worker(),
+        queue.why_no_worker(),
         queue.is_stored("j", b"h"),
     )
     for result in await asyncio.gather(*calls, return_exceptions=True):
