@@ -105,6 +105,8 @@ PARTS = (
     Part("all three signals", _constants(margin_weight=0.0, proximity_weight=0.0, path_weight=0.0)),
     Part("prior on tests", _without_prior("test_source")),
     Part("prior on vendored", _without_prior("vendored")),
+    Part("prior on generated", _without_prior("generated")),
+    Part("prior on changelogs", _without_prior("changelog")),
     Part("function words light", lambda: patch.object(lexical, "_STOP_TERM_WEIGHT", 1.0)),
     Part("definition list", _constants(definition_weight=0.0)),
     Part("file coherence", _constants(file_passage_count=0)),

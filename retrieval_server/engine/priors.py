@@ -6,17 +6,43 @@ from retrieval_server.engine.analyser import analyse_terms
 from retrieval_server.model import Prior
 
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "spec", "specs", "testdata"})
-_VENDORED_FOLDERS = frozenset({"vendor", "vendored", "third_party", "thirdparty", "node_modules", "external"})
-_TEST_TERMS = frozenset(analyse_terms("test tests testing tested"))
+_VENDORED_FOLDERS = frozenset(
+    "vendor vendored third_party third-party thirdparty 3rdparty 3rd_party external externals extern submodules"
+    " node_modules bower_components site-packages _deps".split()
+)
+# Written by build systems and packagers, into the tree or into what is published of it.
+_GENERATED_FOLDERS = frozenset({"cmakefiles", "autom4te.cache"})
+_GENERATED_FOLDER_ENDINGS = (".egg-info", ".dist-info")
+_GENERATED_FILES = frozenset(
+    "cmakecache.txt configure libtool libtool.m4 aclocal.m4 ltmain.sh config.guess config.sub pkg-info".split()
+)
+_GENERATED_ENDINGS = (".min.js", ".min.css", "_pb2.py", "_pb2_grpc.py", ".pb.go", ".pb.cc", ".pb.h")
+# What a release changed says everything once more, as news.
+_CHANGELOG_STEMS = frozenset(
+    "changelog changes news history whatsnew releases release_notes release-notes releasenotes".split()
+)
+_CHANGELOG_FOLDERS = _CHANGELOG_STEMS - {"history", "news"} | {"changelogs", "newsfragments"}
 
 _TEST_SOURCE = Prior("test_source", 0.8)
-_VENDORED = Prior("vendored", 0.9)
+_VENDORED = Prior("vendored", 0.8)
+_GENERATED = Prior("generated", 0.8)
+_CHANGELOG = Prior("changelog", 0.8)
+
+_ASKED_BY = {
+    _TEST_SOURCE: frozenset(analyse_terms("test tests testing tested")),
+    _CHANGELOG: frozenset(
+        analyse_terms("changelog changed news history release version since introduced deprecated upgrade migrate")
+    ),
+}
 
 
 def source_priors(path: str, query_terms: frozenset[str]) -> tuple[Prior, ...]:
-    """Return the factors that apply to a document at `path`; tests are not lowered for a query about tests."""
+    """Return the factors that apply to a document at `path`.
+
+    Tests are not lowered for a query about tests, nor what releases changed for one about versions.
+    """
     priors = _priors_of(path)
-    return tuple(p for p in priors if p is not _TEST_SOURCE) if query_terms & _TEST_TERMS else priors
+    return tuple(p for p in priors if query_terms.isdisjoint(_ASKED_BY.get(p, ()))) if priors else priors
 
 
 def is_test_source(path: str) -> bool:
@@ -27,14 +53,24 @@ def is_test_source(path: str) -> bool:
 @lru_cache(maxsize=100_000)
 def _priors_of(path: str) -> tuple[Prior, ...]:
     *folders, name = path.lower().split("/")
-    priors = []
-    if not _TEST_FOLDERS.isdisjoint(folders) or _is_test_file(name):
-        priors.append(_TEST_SOURCE)
-    if not _VENDORED_FOLDERS.isdisjoint(folders):
-        priors.append(_VENDORED)
-    return tuple(priors)
-
-
-def _is_test_file(name: str) -> bool:
     stem = name.split(".", 1)[0]
+    applies = {
+        _TEST_SOURCE: not _TEST_FOLDERS.isdisjoint(folders) or _is_test_file(name, stem),
+        _VENDORED: not _VENDORED_FOLDERS.isdisjoint(folders),
+        _GENERATED: _is_generated(folders, name),
+        _CHANGELOG: stem in _CHANGELOG_STEMS or not _CHANGELOG_FOLDERS.isdisjoint(folders),
+    }
+    return tuple(prior for prior, is_so in applies.items() if is_so)
+
+
+def _is_test_file(name: str, stem: str) -> bool:
     return stem.startswith("test_") or stem.endswith(("_test", "_tests", "_spec")) or ".test." in name
+
+
+def _is_generated(folders: list[str], name: str) -> bool:
+    return (
+        not _GENERATED_FOLDERS.isdisjoint(folders)
+        or any(folder.endswith(_GENERATED_FOLDER_ENDINGS) for folder in folders)
+        or name in _GENERATED_FILES
+        or name.endswith(_GENERATED_ENDINGS)
+    )

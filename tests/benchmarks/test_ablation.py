@@ -19,6 +19,8 @@ FILES = {
     "lock/gate.py": "def open_gate(level):\n    return level.is_equal()\n\ndef shut_gate():\n    return open_gate(0)\n",
     "tests/test_gate.py": "def test_open_gate():\n    assert open_gate(level)\n",
     "vendor/gate.py": "gate = open_gate(level)\n",
+    "lock/gate_pb2.py": "GATE = open_gate(level)\n",
+    "CHANGES.md": "# Changes\n\nopen_gate takes a level.\n",
 }
 QUERIES = [
     *(
@@ -70,6 +72,8 @@ def told(collection: Collection, query: str) -> set[str]:
         ("path", "When is the storm gate shut?", "path"),
         ("prior on tests", "open_gate level", "test_source"),
         ("prior on vendored", "open_gate level", "vendored"),
+        ("prior on generated", "open_gate level", "generated"),
+        ("prior on changelogs", "open_gate level", "changelog"),
         ("definition list", "open_gate", "definition"),
         ("file coherence", "gates and water levels", "file"),
     ],
