@@ -6,22 +6,20 @@ from retrieval_server.engine.analyser import analyse_terms
 from retrieval_server.model import Prior
 
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "spec", "specs", "testdata"})
-_VENDORED_FOLDERS = frozenset(
-    "vendor vendored third_party third-party thirdparty 3rdparty 3rd_party external externals extern submodules"
-    " node_modules bower_components site-packages _deps".split()
-)
+# Compared without "-" and "_".
+_VENDORED_FOLDERS = frozenset({"vendor", "vendored", "thirdparty", "3rdparty", "external", "extern"}) | {
+    *("submodules", "nodemodules", "bowercomponents", "sitepackages", "deps"),
+}
 # Written by build systems and packagers, into the tree or into what is published of it.
 _GENERATED_FOLDERS = frozenset({"cmakefiles", "autom4te.cache"})
 _GENERATED_FOLDER_ENDINGS = (".egg-info", ".dist-info")
-_GENERATED_FILES = frozenset(
-    "cmakecache.txt configure libtool libtool.m4 aclocal.m4 ltmain.sh config.guess config.sub pkg-info".split()
-)
+_GENERATED_FILES = frozenset({"configure", "libtool", "ltmain.sh", "config.guess", "config.sub"}) | {
+    *("cmakecache.txt", "libtool.m4", "aclocal.m4", "pkg-info"),
+}
 _GENERATED_ENDINGS = (".min.js", ".min.css", "_pb2.py", "_pb2_grpc.py", ".pb.go", ".pb.cc", ".pb.h")
-# What a release changed says everything once more, as news.
-_CHANGELOG_STEMS = frozenset(
-    "changelog changes news history whatsnew releases release_notes release-notes releasenotes".split()
-)
-_CHANGELOG_FOLDERS = _CHANGELOG_STEMS - {"history", "news"} | {"changelogs", "newsfragments"}
+# What a release changed says everything once more, as news. Compared without "-" and "_".
+_CHANGELOG_STEMS = frozenset({"changelog", "changes", "news", "history", "whatsnew", "releases", "releasenotes"})
+_CHANGELOG_FOLDERS = frozenset({"changelog", "changelogs", "changes", "newsfragments", "releases", "releasenotes"})
 
 _TEST_SOURCE = Prior("test_source", 0.8)
 _VENDORED = Prior("vendored", 0.8)
@@ -54,13 +52,18 @@ def is_test_source(path: str) -> bool:
 def _priors_of(path: str) -> tuple[Prior, ...]:
     *folders, name = path.lower().split("/")
     stem = name.split(".", 1)[0]
+    plain_folders = {_plain(folder) for folder in folders}
     applies = {
         _TEST_SOURCE: not _TEST_FOLDERS.isdisjoint(folders) or _is_test_file(name, stem),
-        _VENDORED: not _VENDORED_FOLDERS.isdisjoint(folders),
+        _VENDORED: not _VENDORED_FOLDERS.isdisjoint(plain_folders),
         _GENERATED: _is_generated(folders, name),
-        _CHANGELOG: stem in _CHANGELOG_STEMS or not _CHANGELOG_FOLDERS.isdisjoint(folders),
+        _CHANGELOG: _plain(stem) in _CHANGELOG_STEMS or not _CHANGELOG_FOLDERS.isdisjoint(plain_folders),
     }
     return tuple(prior for prior, is_so in applies.items() if is_so)
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "").replace("_", "")
 
 
 def _is_test_file(name: str, stem: str) -> bool:
