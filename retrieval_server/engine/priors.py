@@ -21,9 +21,9 @@ _GENERATED_ENDINGS = (".min.js", ".min.css", "_pb2.py", "_pb2_grpc.py", ".pb.go"
 _CHANGELOG_STEMS = frozenset({"changelog", "changes", "news", "history", "whatsnew", "releases", "releasenotes"})
 _CHANGELOG_FOLDERS = frozenset({"changelog", "changelogs", "changes", "newsfragments", "releases", "releasenotes"})
 
-_TEST_SOURCE = Prior("test_source", 0.8)
-_VENDORED = Prior("vendored", 0.8)
-_GENERATED = Prior("generated", 0.8)
+_TEST_SOURCE = Prior("test_source", 0.6)
+_VENDORED = Prior("vendored", 0.6)
+_GENERATED = Prior("generated", 0.6)
 _CHANGELOG = Prior("changelog", 0.8)
 
 _ASKED_BY = {

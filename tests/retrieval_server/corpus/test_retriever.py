@@ -28,7 +28,7 @@ def test_a_test_stands_behind_its_subject_unless_asked_for(collection: Collectio
     assert search(collection, "lease renewal").passages[0].path == "project/zsrc/a.py"
     found = search(collection, "lease renewal", explain=True)
     tested = {p.path: [(q.name, q.factor) for q in p.priors if q.name == "test_source"] for p in found.passages}
-    assert tested == {"project/tests/a.py": [("test_source", 0.8)], "project/zsrc/a.py": []}
+    assert tested == {"project/tests/a.py": [("test_source", 0.6)], "project/zsrc/a.py": []}
     assert search(collection, "test of lease renewal").passages[0].path == "project/tests/a.py"
 
 
