@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable, Sequence
 
-from retrieval_server.engine.priors import is_test_source
 from retrieval_server.engine.skeleton import BRIEF, WHOLE, code_window, skeleton
+from retrieval_server.engine.source_kinds import SourceKind, source_kinds
 from retrieval_server.model import ContentKind
 
 # 256 less [CLS] and [SEP].
@@ -33,7 +33,7 @@ def window_texts(
     if kind is ContentKind.DATA:
         return []
     if kind is ContentKind.CODE:
-        size = BRIEF if is_test_source(path) else WHOLE
+        size = BRIEF if SourceKind.TEST in source_kinds(path) else WHOLE
         window = _fitted(code_window(file_name, breadcrumbs, text, size), count_pieces)
         return [window] if window else []
     text = _FENCED.sub(lambda code: f"\n{skeleton(code.group())}\n", text)
