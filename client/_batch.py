@@ -9,7 +9,7 @@ import grpc
 from google.protobuf.message import Message
 
 from client._rpc import Rpc, check_size
-from client.errors import ClientError, ServerFault, Unavailable
+from client.errors import ClientError, ServerFault, Unavailable, invalid_field
 
 MAX_WINDOW_COUNT = 32
 # Long enough for a server to be started anew, which ends its streams and takes them up again.
@@ -30,6 +30,8 @@ Items = Mapping[int, _Q]
 
 def make_items(queries: Iterable[str], make: Callable[[int, str], _Q]) -> tuple[dict[int, _Q], dict[int, ClientError]]:
     """Return the requests of a batch by index, and why the others cannot be sent."""
+    if isinstance(queries, str):  # which would be taken for its characters
+        raise invalid_field("queries", "must be several texts, not one text")
     items: dict[int, _Q] = {}
     refused: dict[int, ClientError] = {}
     for index, query in enumerate(queries):

@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2
 from groundwire.v1 import corpus_service_pb2, error_pb2, sync_pb2
 from retrieval_server.corpus.catalog import Catalog, checked_name
 from retrieval_server.corpus.collection.open_collection import OpenCollection
+from retrieval_server.corpus.documents.documents import path_problem
 from retrieval_server.corpus.writing.sync import FileOutcome, FileReport, SourceSync, SyncPlan
 from retrieval_server.errors import Expired, FieldError, GroundwireError, InvalidRequest
 from retrieval_server.settings import ServerSettings
@@ -55,7 +56,12 @@ class SyncStream:
         first = await self._next(requests)
         if first is None or first.WhichOneof("message") != "begin":
             raise _wrong_order("the first message must be begin")
-        opened = await self._opened(first.begin)
+        name = self._checked_name(first.begin)
+        if first.begin.dry_run and not self._catalog.has(name):
+            async for response in self._dry_run_of_nothing(requests):
+                yield response
+            return
+        opened = await self._catalog.get_or_create(name)
         plan = self._plan(first.begin, opened)
         async with SourceSync(opened, plan) as sync:
             complete = False
@@ -91,7 +97,34 @@ class SyncStream:
                 f"no message came for {self._settings.sync_silence_timeout_s:g} s; sync again to go on",
             ) from None
 
-    async def _opened(self, begin: sync_pb2.SyncBegin) -> OpenCollection:
+    async def _dry_run_of_nothing(self, requests: AsyncIterator[Request]) -> AsyncGenerator[Response]:
+        """Tell what a collection that is not there would be made of."""
+        counts = dict.fromkeys(FileOutcome, 0)
+        while True:
+            request = await self._next(requests)
+            kind = None if request is None else request.WhichOneof("message")
+            if request is None or kind not in {"offer", "offer_complete"}:
+                raise _wrong_order("a dry run is made of offers, and ends with offer_complete")
+            if kind == "offer_complete":
+                break
+            for file in request.offer.files:
+                problem = path_problem(file.relative_path) or ""
+                if not problem and file.size_bytes > self._settings.max_file_bytes:
+                    problem = f"{file.size_bytes:,} bytes, more than {self._settings.max_file_bytes:,}"
+                outcome = FileOutcome.SKIPPED if problem else FileOutcome.ADDED
+                counts[outcome] += 1
+                yield _file(FileReport(file.relative_path, outcome, problem))
+        yield Response(
+            summary=sync_pb2.SyncSummary(
+                added_count=counts[FileOutcome.ADDED],
+                skipped_count=counts[FileOutcome.SKIPPED],
+                dense_coverage=1.0,
+                elapsed=self._elapsed(),
+                status=error_pb2.ItemStatus(),
+            )
+        )
+
+    def _checked_name(self, begin: sync_pb2.SyncBegin) -> str:
         name = checked_name(begin.collection, "begin.collection")
         if begin.HasField("max_chunk_size_chars"):
             checked_chunk_chars(begin.max_chunk_size_chars, "begin.max_chunk_size_chars")
@@ -99,11 +132,7 @@ class SyncStream:
             raise InvalidRequest(FieldError("begin.source", f"1 to {_MAX_SOURCE_BYTES} bytes"))
         if len(begin.display_prefix.encode()) > _MAX_SOURCE_BYTES:
             raise InvalidRequest(FieldError("begin.display_prefix", f"at most {_MAX_SOURCE_BYTES} bytes"))
-        if begin.dry_run and name not in self._catalog.names():
-            raise InvalidRequest(
-                FieldError("begin.collection", f"{name} does not exist, so a dry run has nothing to compare with")
-            )
-        return await self._catalog.get_or_create(name)
+        return name
 
     def _plan(self, begin: sync_pb2.SyncBegin, opened: OpenCollection) -> SyncPlan:
         max_chunk_chars = opened.collection.current_view.max_chunk_chars
@@ -156,8 +185,6 @@ class SyncStream:
         )
 
     def _summary(self, sync: SourceSync, opened: OpenCollection) -> sync_pb2.SyncSummary:
-        elapsed = duration_pb2.Duration()
-        elapsed.FromMilliseconds(round((time.perf_counter() - self._started) * 1000))
         view = opened.collection.current_view
         return sync_pb2.SyncSummary(
             added_count=sync.counts[FileOutcome.ADDED],
@@ -168,9 +195,14 @@ class SyncStream:
             chunk_count=view.chunk_count,
             index_generation=view.generation,
             dense_coverage=view.dense_coverage,
-            elapsed=elapsed,
+            elapsed=self._elapsed(),
             status=error_pb2.ItemStatus(),
         )
+
+    def _elapsed(self) -> duration_pb2.Duration:
+        elapsed = duration_pb2.Duration()
+        elapsed.FromMilliseconds(round((time.perf_counter() - self._started) * 1000))
+        return elapsed
 
 
 def _file(report: FileReport) -> Response:

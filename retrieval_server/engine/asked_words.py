@@ -14,11 +14,11 @@ from retrieval_server.engine.analyser import CJK_RUN, analyse_terms
 from retrieval_server.engine.question_vocabulary import QUESTION_TERMS
 from retrieval_server.engine.stop_words import STOP_TERMS
 
-_WORD = re.compile(r"[^\s,;:?!()\[\]\"“”]+")
+_WORD = re.compile(r"[^\s,;:?!¿¡()\[\]\"“”„«»]+")
 _AROUND = ".`'’*-"
 _CLITIC = re.compile(r"(?:n['’]t|['’](?:s|m|re|ve|ll|d))$", re.IGNORECASE)
 _CONTRACTION = re.compile(r"I['’]")
-_SENTENCE_START = re.compile(r"(?:^|[.?!:]\s+|[\"“(]\s*)$")
+_SENTENCE_START = re.compile(r"(?:^|[.?!:]\s+|[\"“„«¿¡(]\s*)$")
 _NOT_LETTERS = re.compile(r"[\W_]+")
 # Written as code is: joined by "_", with a capital inside, or letters and digits in one.
 _IDENTIFIER = re.compile(r"\w_\w|[a-z0-9][A-Z]|[A-Z]{2}[a-z]|[^\W\d_]\d|\d[^\W\d_]")

@@ -49,7 +49,12 @@ def _plain(name: str) -> str:
 
 
 def _is_test_file(name: str, stem: str) -> bool:
-    return stem.startswith("test_") or stem.endswith(("_test", "_tests", "_spec")) or ".test." in name
+    return (
+        stem in {"test", "tests"}
+        or stem.startswith("test_")
+        or stem.endswith(("_test", "_tests", "_spec"))
+        or ".test." in name
+    )
 
 
 def _is_generated(folders: list[str], name: str) -> bool:

@@ -20,7 +20,7 @@ from retrieval_server.generation.claims import Claims
 from retrieval_server.model import Passage
 
 _WORD = re.compile(r"[A-Za-z][\w+#-]*")
-_SENTENCE_START = re.compile(r"(?:^|[.?!:]\s+|[\"“(]\s*)$")
+_SENTENCE_START = re.compile(r"(?:^|[.?!:]\s+|[\"“„«¿¡(]\s*)$")
 _ENDPOINT = re.compile(r"(?<![\w/.])/[A-Za-z][\w-]*+(?:/[\w-]++)*+")
 _DOTTED = re.compile(r"(?<![\w.-])[A-Za-z_][\w-]*+(?:\.[\w-]++)++")
 _CAPITAL_RUN = re.compile(r"(?<![\w.])[A-Z]\w+(?: [A-Z]\w+)+")

@@ -15,6 +15,7 @@ _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _HEADING = re.compile(r"[ \t]*(?:#{1,6}[ \t]|[=~^*+-]{3,}[ \t]*\Z|\.\.[ \t])")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]")
 _COMMENT = re.compile(r"[ \t]*(?:#|//|/\*|\*)")
+_COMMENT_MARK = re.compile(r"[ \t]*(?:#+!?|//+!?|/\*+!?|\*+/?)")
 _SIGNATURE = re.compile(
     r"[ \t]*(?:export[ \t]+|pub[ \t]+|public[ \t]+|async[ \t]+|template\b.*)*"
     r"(?:def|class|func|fn|function|struct|interface|enum|impl|trait|type)[ \t]+\w"
@@ -142,7 +143,7 @@ def _code(text: str) -> Iterator[Unit]:
             last = line
             while last + 1 < len(spans) and _COMMENT.match(text, *spans[last + 1]):
                 last += 1
-            yield from _short(text, _first_letter(text, start), spans[last][1], UnitKind.COMMENT)
+            yield from _comment(text, _first_letter(text, start), spans[last][1])
             line = last + 1
         else:
             last = _statement_end(text, spans, line)
@@ -157,6 +158,21 @@ def _code(text: str) -> Iterator[Unit]:
                 if spans[body][1] - start <= _MAX_UNIT_CHARS:
                     yield Unit(start, spans[body][1], UnitKind.STATEMENT)
             line = last + 1
+
+
+def _comment(text: str, start: int, end: int) -> Iterator[Unit]:
+    """Yield a comment, or its sentences when it is long, whatever marks of its lines stand within them."""
+    if end - start <= _MAX_UNIT_CHARS:
+        yield Unit(start, end, UnitKind.COMMENT)
+        return
+    lines = line_spans(text[start:end])
+    unmarked = list(text[start:end])
+    for line_start, line_end in lines:
+        mark = _COMMENT_MARK.match(text, start + line_start, start + line_end)
+        if mark is not None:
+            unmarked[line_start : mark.end() - start] = " " * (mark.end() - start - line_start)
+    for first, last in split_sentences("".join(unmarked)):
+        yield from _short(text, start + first, start + last, UnitKind.COMMENT)
 
 
 def _docstring(text: str, spans: Sequence[tuple[int, int]], line: int) -> Generator[Unit, None, int]:

@@ -1,4 +1,4 @@
-"""Values and types that code states of a name: `retries: int = 3`, `getattr(config, "retries", 3)`, `-> bool`.
+"""Values and types that are stated of a name: `retries: int = 3`, `-> bool`, "Default: 3" under a heading `retries`.
 
 A question for a default, a constant or a type is answered by reading the syntax that most languages share, which a
 small model does worse. Nothing is evaluated.
@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from retrieval_server.engine.asked_words import compacted
 from retrieval_server.generation.evidence import content_terms
 from retrieval_server.generation.sentences import line_spans
 from retrieval_server.model import ContentKind, Passage
@@ -45,6 +46,15 @@ _TYPE = (
 _RETURN_TYPE = (
     r"\b(?:def|fn|func|function)\s+{name}\s*[(<\[][^;]{{0,1500}}?\)\s*->\s*(?P<value>[^\n{{;]+?)\s*[:{{;]?\s*$"
 )
+# What the section of a setting tells of it, whatever code that hands it on calls it.
+_ASKS_DEFAULT = re.compile(r"\bdefaults?\b", re.IGNORECASE)
+_DOCUMENTED = re.compile(
+    r"^[ \t]*(?:[-*+][ \t]+)?[*_]{0,2}default(?: value)?[*_]{0,2}[ \t]*:[*_]{0,2}[ \t]*"
+    r"(?:(?P<ticks>`{1,2})(?P<quoted>[^`\n]+)(?P=ticks)"
+    r"|(?P<plain>[^\s`][^`\n]{0,80}?)(?=[.;,]?[ \t]*$|[.;,][ \t]|[ \t]\())",
+    re.IGNORECASE | re.MULTILINE,
+)
+_MIN_HEADING_CHARS = 6
 _NEAR_LINES = 12
 _MAX_NAMES = 3
 _MAX_VALUE_CHARS = 160
@@ -73,13 +83,17 @@ class _Found:
 
 
 def read_values(question: str, passages: Sequence[Passage]) -> tuple[StatedValue, ...]:
-    """Return the values or types that code states of the names that `question` asks for; empty when it asks for none.
+    """Return the values or types that are stated of the names that `question` asks for; empty when it asks for none.
 
-    Several only when the question asks for several names and one passage states them all.
+    A default that the section of a setting tells comes before what code states. Several only when the question asks for
+    several names and one passage states them all.
     """
     pattern_of = _patterns(question)
     if pattern_of is None:
         return ()
+    documented = _documented_default(question, passages)
+    if documented is not None:
+        return (documented,)
     names = list(dict.fromkeys(_asked_names(question)))
     surroundings = content_terms(question)
     found: dict[str, list[_Found]] = {}
@@ -98,6 +112,22 @@ def read_values(question: str, passages: Sequence[Passage]) -> tuple[StatedValue
     if not re.search(r"\b(?:values|defaults|types|constants)\b", question, re.IGNORECASE):
         others = []
     return tuple(sorted((first, *others), key=lambda one: question.find(one.name)))
+
+
+def _documented_default(question: str, passages: Sequence[Passage]) -> StatedValue | None:
+    """Return the "Default: VALUE" of the best section whose heading the question names, None when there is none."""
+    asked = compacted(question)
+    best: StatedValue | None = None
+    for index, passage in enumerate(passages if _ASKS_DEFAULT.search(question) else ()):
+        name = compacted(passage.breadcrumbs[-1]) if passage.breadcrumbs else ""
+        is_named = passage.kind is ContentKind.DOCS and len(name) >= _MIN_HEADING_CHARS and name in asked
+        if not is_named or (best is not None and len(name) <= len(best.name)):
+            continue
+        match = _DOCUMENTED.search(passage.text)
+        if match is not None:
+            value = match["quoted"] or match["plain"]
+            best = StatedValue(index, match.start(), match.end(), name, value)
+    return best
 
 
 def _patterns(question: str) -> Callable[[str], re.Pattern[str]] | None:

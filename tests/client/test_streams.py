@@ -171,3 +171,10 @@ def test_no_more_answers_are_asked_for_at_a_time_than_the_workers_can_take(libra
 def test_without_a_queue_a_batch_of_answers_still_runs(library, server):
     server.state.has_queue = False
     assert len(list(library.answer_many(["a", "b"]))) == 2
+
+
+def test_one_text_in_place_of_several_questions_is_not_taken_for_its_characters(library):
+    for ask in (library.retrieve_many, library.answer_many):
+        with pytest.raises(client.InvalidRequest) as caught:
+            next(ask("how?"))
+        assert caught.value.field_violations[0].field == "queries"

@@ -71,8 +71,10 @@ def path_problem(relative_path: str) -> str | None:
         return "the path is empty"
     if len(relative_path.encode("utf-8", "replace")) > MAX_RELATIVE_PATH_BYTES:
         return f"the path is longer than {MAX_RELATIVE_PATH_BYTES} bytes"
-    if relative_path.startswith("/") or "\\" in relative_path or "\0" in relative_path:
-        return "the path must be relative, with / between its parts"
+    if relative_path.startswith("/"):
+        return "the path must be relative"
+    if "\\" in relative_path or "\0" in relative_path:
+        return "the path must not have a backslash or NUL; its parts have / between them"
     if any(part in ("", ".", "..") for part in relative_path.split("/")):
         return "the path must not have empty parts, . or .."
     return None

@@ -116,7 +116,7 @@ class GuardedProcesses(Generic[Item, Result]):
             process_count,
             self._context,
             initializer=_set_up,
-            initargs=(self._bounds.process_bytes,),
+            initargs=(self._bounds.process_bytes, os.getpid()),
         )
         pool.submit(_do, self._work, (), self._bounds.cpu_s)
         return pool
@@ -136,9 +136,11 @@ def _do(work: Callable[[Item], Result], items: Sequence[Item], cpu_s_per_item: f
     return results
 
 
-def _set_up(process_bytes: int) -> None:
+def _set_up(process_bytes: int, server_pid: int) -> None:
     """End with the server, however it ends, leave Ctrl-C to it, and take no more memory than a file is worth."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != server_pid:  # it had ended before that, and its end is not told any more
+            os._exit(1)
         resource.setrlimit(resource.RLIMIT_DATA, (process_bytes, process_bytes))

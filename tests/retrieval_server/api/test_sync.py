@@ -49,6 +49,14 @@ async def test_a_dry_run_reports_and_changes_nothing(tmp_path: Path):
         assert await search(services, "alpha", k=1) == ["src/a.md"]
 
 
+async def test_a_dry_run_of_a_new_collection_tells_what_it_would_hold_and_makes_none(tmp_path: Path):
+    async with running_server(tmp_path, max_file_bytes=1024) as services:
+        responses = await sync(services, {"a.md": b"alpha", "b.md": b"b" * 1025, "../c.md": b"c"}, dry_run=True)
+        assert outcomes(responses) == {"a.md": "ADDED", "b.md": "SKIPPED", "../c.md": "SKIPPED"}
+        assert (responses[-1].summary.added_count, responses[-1].summary.skipped_count) == (1, 2)
+        assert not services.catalog.names()
+
+
 async def test_what_cannot_be_taken_is_reported_and_its_old_version_does_not_stand_in(tmp_path: Path):
     async with running_server(tmp_path) as services:
         await sync(services, {"a.md": b"alpha", "b.md": b"beta"})

@@ -57,7 +57,7 @@ def test_names_are_told_from_plain_words(name):
     assert [word.is_name for word in asked_words(f"why are {name} cranes slow?")] == [True, False]
 
 
-@pytest.mark.parametrize("question", ["Cranes rust. Gates rust.", "LLMs rust", "I'm rust"])
+@pytest.mark.parametrize("question", ["Cranes rust. Gates rust.", "LLMs rust", "I'm rust", "¿Cuánto", "«Wann", "„Wann"])
 def test_capitals_that_make_no_name(question):
     assert not any(word.is_name for word in asked_words(f"{question}?"[:6]))
 

@@ -16,6 +16,7 @@ NOTHING = frozenset[str]()
         ("pkg/test_scheduler.py", ["test_source"]),
         ("pkg/scheduler_test.go", ["test_source"]),
         ("web/button.test.tsx", ["test_source"]),
+        ("src/fs/file/tests.rs", ["test_source"]),
         ("docs/testing.md", []),
         ("src/latest_contest.py", []),
         ("pkg/third_party/pynvml.py", ["vendored"]),

@@ -62,7 +62,7 @@ async def nothing_is_left(queue: AnswerQueue, redis: Redis) -> None:
         stats = await queue.stats()
         return stats.waiting_count == stats.running_count == 0
 
-    await eventually(is_idle, timeout_s=10, what="an empty queue")
+    await eventually(is_idle, timeout_s=60, what="an empty queue")
     kept = [key async for key in redis.scan_iter("gw:*:job:*")] + [
         key async for key in redis.scan_iter("gw:*:events:*")
     ]

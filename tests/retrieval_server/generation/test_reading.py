@@ -22,6 +22,7 @@ PASSAGES = [
         ("How do I deploy it with Terraform on Valkey?", ("Terraform",)),
         ("Why is the limit 5000?", ("5000",)),
         ("Do they whisper?", ()),
+        ("¿Terraform?", ()),
         ("Terraform?", ()),  # the first word of a sentence is written with a capital anyway
     ],
 )

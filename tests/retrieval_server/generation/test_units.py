@@ -48,6 +48,17 @@ def test_prose_has_sentences_headings_commands_items_and_lists() -> None:
     ]
 
 
+def test_a_long_comment_is_cut_into_sentences_and_not_into_lines() -> None:
+    filler = "".join(f"/// Line {number} is about nothing at all.\n" for number in range(30))
+    text = f"    /// Closes the gate when the\n    /// water rises. Opens it again.\n///\n{filler}fn close() {{}}\n"
+    comments = [found for kind, found in units(text, ContentKind.CODE) if kind is UnitKind.COMMENT]
+    assert comments[:3] == [
+        "Closes the gate when the\n    /// water rises.",
+        "Opens it again.",
+        "Line 0 is about nothing at all.",
+    ]
+
+
 def test_code_has_signatures_comments_and_conditions_with_what_they_lead_to() -> None:
     found = units(CODE, ContentKind.CODE)
     assert found[0] == (UnitKind.SIGNATURE, 'def lift(self, load):\n    """Lift a load. Slowly."""')

@@ -1,5 +1,7 @@
 """Values are read from the syntax of code, verbatim, with the lines that state them."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +57,28 @@ def test_a_stated_value_is_read(question: str, values: list[str]) -> None:
 )
 def test_what_is_not_asked_or_not_stated_is_not_read(question: str) -> None:
     assert read_values(question, [whole(CRANE, path="crane.py", kind=ContentKind.CODE)]) == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("Default: 4.", "4"),
+        ("+ Default: `1048576` (1MiB)", "1048576"),
+        ("- **Default**: ``{}`` (empty mapping).", "{}"),
+        ("Default value: No limit, unless the port is full.", "No limit"),
+        ("*Default:* /var/lib/gate.d", "/var/lib/gate.d"),
+    ],
+)
+def test_a_section_states_the_default_of_the_setting_that_it_is_about(line: str, value: str) -> None:
+    section = whole(f"Some words.\n\n{line}\n\nThe default is seldom wrong.\n")
+    about = replace(section, breadcrumbs=("Settings", "`gate_limit`"))
+    code = whole("config = Config(gate_limit=limit)\n", path="gate.py", kind=ContentKind.CODE)
+    for question in ("What is the default value of gate_limit?", "what is the default gate limit?"):
+        (found,) = read_values(question, [code, about])
+        assert (found.passage_index, found.value) == (1, value)
+        assert section.text[found.start : found.end].startswith(line[:8])
+    assert read_values("What is the default of the tide limit?", [about]) == ()
+    assert read_values("What is gate_limit?", [about]) == ()
 
 
 def test_prose_states_no_values() -> None:

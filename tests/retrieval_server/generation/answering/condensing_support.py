@@ -18,7 +18,7 @@ ASKED = replace(QUESTION, for_model=TALK, caller="name port office")
 
 async def condense(queue: FakeQueue, *text: str) -> job_pb2.GenerationJob:
     """Do the next job, which condenses."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         job = await queue.next_job()
         assert job.HasField("condensing")
         await queue.answer(*text)

@@ -66,7 +66,7 @@ async def test_without_a_conversation_to_read_nothing_is_asked(answering: Answer
 async def test_a_caller_that_leaves_meanwhile_leaves_no_job_behind(answering: Answering, queue: FakeQueue) -> None:
     queue.enqueue_gate.clear()
     for is_running in (False, True):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             leaving = asyncio.create_task(answering.answer(ASKED))
             await queue.enqueue_entered.wait()
             if is_running:
