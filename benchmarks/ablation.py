@@ -23,8 +23,9 @@ import platformdirs
 from benchmarks.ablation_sets import TREE_NAMES, LabelledQuery, labelled_queries, opened_index
 from benchmarks.stage import CannotMeasureError
 from client.cli.dataset_file import Source
-from client.cli.recall import first_hit_rank, wilson_interval
+from client.cli.recall import first_hit_rank
 from groundwire.models.locate import encoder_files
+from groundwire.recall import wilson_interval
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.engine import candidates, lexical, profiles, retriever, selection
 from retrieval_server.engine.candidates import Encode

@@ -112,6 +112,7 @@ class Client:
     create_snapshot = _blocking(AsyncClient.create_snapshot)
     snapshots = _blocking(AsyncClient.snapshots)
     restore_snapshot = _blocking(AsyncClient.restore_snapshot)
+    delete_snapshot = _blocking(AsyncClient.delete_snapshot)
     health = _blocking(AsyncClient.health)
     queue_stats = _blocking(AsyncClient.queue_stats)
     workers = _blocking(AsyncClient.workers)

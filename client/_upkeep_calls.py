@@ -61,3 +61,10 @@ class UpkeepCalls:
         stub = corpus_service_pb2_grpc.CorpusServiceStub(self._rpc.channel)
         response = await self._rpc.unary(stub.RestoreSnapshot, request, timeout_s=self._rpc.timeouts.silence_s)
         return response.index_generation
+
+    async def delete_snapshot(self, snapshot_id: str) -> None:
+        """Remove a snapshot; collections stay as they are, also those that were put back to it."""
+        with building("snapshot_id"):
+            request = corpus_service_pb2.DeleteSnapshotRequest(snapshot_id=snapshot_id)
+        stub = corpus_service_pb2_grpc.CorpusServiceStub(self._rpc.channel)
+        await self._rpc.unary(stub.DeleteSnapshot, request, timeout_s=self._rpc.timeouts.silence_s)

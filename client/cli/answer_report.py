@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from client.cli.answer_events import REFUSAL_START
 from client.cli.answer_scores import mean_interval, new_words_f1, rouge_l, token_f1
 from client.cli.dataset_file import Question, Source, parse_source
-from client.cli.recall import same_file, wilson_interval
+from client.cli.recall import same_file
+from groundwire.recall import wilson_interval
 
 # A citation of whole lines may reach a little over the end of a gold span.
 MIN_SHARE_IN_GOLD = 0.5

@@ -6,12 +6,12 @@ import click
 
 import client
 from client.cli.invocation import Invocation, collection_option, shared_options
-from client.cli.output import print_json
+from client.cli.output import counted, print_json
 
 _MIB = 1024 * 1024
 
 
-@click.group("snapshot", short_help="Make, list and restore copies of collections.")
+@click.group("snapshot", short_help="Make, list, restore and remove copies of collections.")
 def snapshot_command() -> None:
     """Work with snapshots: copies of a collection as of one moment."""
 
@@ -59,6 +59,23 @@ def restore_command(invocation: Invocation, snapshot_id: str, *, yes: bool) -> N
         print_json({"snapshot_id": snapshot_id, "index_generation": generation})
     else:
         click.echo(f"restored: {snapshot_id}, now generation {generation}")
+
+
+@snapshot_command.command("rm", short_help="Remove snapshots.")
+@click.argument("snapshot_ids", nargs=-1, required=True, metavar="ID…")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@shared_options
+def remove_command(invocation: Invocation, snapshot_ids: tuple[str, ...], *, yes: bool) -> None:
+    """Remove the snapshots ID; collections stay as they are."""
+    if not yes:
+        click.confirm(f"remove {counted(len(snapshot_ids), 'snapshot')} for good?", abort=True, err=True)
+    with invocation.connect() as server:
+        for snapshot_id in snapshot_ids:
+            server.delete_snapshot(snapshot_id)
+            if invocation.as_json:
+                print_json({"snapshot_id": snapshot_id})
+            else:
+                click.echo(f"removed: {snapshot_id}")
 
 
 def _tell(one: client.Snapshot) -> None:

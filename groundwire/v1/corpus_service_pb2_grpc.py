@@ -136,6 +136,11 @@ class CorpusServiceStub:
                 request_serializer=groundwire_dot_v1_dot_corpus__service__pb2.RestoreSnapshotRequest.SerializeToString,
                 response_deserializer=groundwire_dot_v1_dot_corpus__service__pb2.RestoreSnapshotResponse.FromString,
                 _registered_method=True)
+        self.DeleteSnapshot = channel.unary_unary(
+                '/groundwire.v1.CorpusService/DeleteSnapshot',
+                request_serializer=groundwire_dot_v1_dot_corpus__service__pb2.DeleteSnapshotRequest.SerializeToString,
+                response_deserializer=groundwire_dot_v1_dot_corpus__service__pb2.DeleteSnapshotResponse.FromString,
+                _registered_method=True)
 
 
 class CorpusServiceServicer:
@@ -288,6 +293,14 @@ class CorpusServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DeleteSnapshot(self, request, context):
+        """DeleteSnapshot removes a snapshot; collections stay as they are. ABORTED / COLLECTION_BUSY while it is restored.
+        A replica that serves it goes on, and puts the newest that remains in its place when it looks again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CorpusServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -390,6 +403,11 @@ def add_CorpusServiceServicer_to_server(servicer, server):
                     servicer.RestoreSnapshot,
                     request_deserializer=groundwire_dot_v1_dot_corpus__service__pb2.RestoreSnapshotRequest.FromString,
                     response_serializer=groundwire_dot_v1_dot_corpus__service__pb2.RestoreSnapshotResponse.SerializeToString,
+            ),
+            'DeleteSnapshot': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteSnapshot,
+                    request_deserializer=groundwire_dot_v1_dot_corpus__service__pb2.DeleteSnapshotRequest.FromString,
+                    response_serializer=groundwire_dot_v1_dot_corpus__service__pb2.DeleteSnapshotResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -934,6 +952,33 @@ class CorpusService:
             '/groundwire.v1.CorpusService/RestoreSnapshot',
             groundwire_dot_v1_dot_corpus__service__pb2.RestoreSnapshotRequest.SerializeToString,
             groundwire_dot_v1_dot_corpus__service__pb2.RestoreSnapshotResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteSnapshot(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/groundwire.v1.CorpusService/DeleteSnapshot',
+            groundwire_dot_v1_dot_corpus__service__pb2.DeleteSnapshotRequest.SerializeToString,
+            groundwire_dot_v1_dot_corpus__service__pb2.DeleteSnapshotResponse.FromString,
             options,
             channel_credentials,
             insecure,

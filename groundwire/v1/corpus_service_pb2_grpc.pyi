@@ -83,6 +83,10 @@ class CorpusServiceStub:
     """ListSnapshots lists snapshots, newest first."""
     RestoreSnapshot: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.RestoreSnapshotRequest, _corpus_service_pb2.RestoreSnapshotResponse]
     """RestoreSnapshot puts a collection back to a snapshot."""
+    DeleteSnapshot: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.DeleteSnapshotRequest, _corpus_service_pb2.DeleteSnapshotResponse]
+    """DeleteSnapshot removes a snapshot; collections stay as they are. ABORTED / COLLECTION_BUSY while it is restored.
+    A replica that serves it goes on, and puts the newest that remains in its place when it looks again.
+    """
 
 @_typing.type_check_only
 class CorpusServiceAsyncStub(CorpusServiceStub):
@@ -139,6 +143,10 @@ class CorpusServiceAsyncStub(CorpusServiceStub):
     """ListSnapshots lists snapshots, newest first."""
     RestoreSnapshot: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.RestoreSnapshotRequest, _corpus_service_pb2.RestoreSnapshotResponse]  # type: ignore[assignment]
     """RestoreSnapshot puts a collection back to a snapshot."""
+    DeleteSnapshot: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.DeleteSnapshotRequest, _corpus_service_pb2.DeleteSnapshotResponse]  # type: ignore[assignment]
+    """DeleteSnapshot removes a snapshot; collections stay as they are. ABORTED / COLLECTION_BUSY while it is restored.
+    A replica that serves it goes on, and puts the newest that remains in its place when it looks again.
+    """
 
 class CorpusServiceServicer(metaclass=_abc_1.ABCMeta):
     """CorpusService holds collections and their documents. A write that is acknowledged is durable, and the next search sees
@@ -312,5 +320,15 @@ class CorpusServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_corpus_service_pb2.RestoreSnapshotResponse, _abc.Awaitable[_corpus_service_pb2.RestoreSnapshotResponse]]:
         """RestoreSnapshot puts a collection back to a snapshot."""
+
+    @_abc_1.abstractmethod
+    def DeleteSnapshot(
+        self,
+        request: _corpus_service_pb2.DeleteSnapshotRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_corpus_service_pb2.DeleteSnapshotResponse, _abc.Awaitable[_corpus_service_pb2.DeleteSnapshotResponse]]:
+        """DeleteSnapshot removes a snapshot; collections stay as they are. ABORTED / COLLECTION_BUSY while it is restored.
+        A replica that serves it goes on, and puts the newest that remains in its place when it looks again.
+        """
 
 def add_CorpusServiceServicer_to_server(servicer: CorpusServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,8 +1,8 @@
 """Labelled questions and reports between protobuf and the server's own nouns."""
 
-import math
 from collections.abc import Iterable, Sequence
 
+from groundwire.recall import cutoffs, wilson_interval
 from groundwire.v1 import error_pb2, evaluation_service_pb2, retrieval_service_pb2
 from retrieval_server.api.convert import checked_query, profile_to_pb, retrieve_query
 from retrieval_server.corpus.evaluating import MIN_TUNED_QUESTIONS, Progress, Tuned
@@ -13,8 +13,6 @@ from retrieval_server.model import FusionOverrides, RetrieveQuery
 from retrieval_server.settings import ServerSettings
 
 _MAX_QUESTIONS = 2000
-_CUTOFFS = (1, 3, 5, 10)
-_Z_95 = 1.959963984540054
 
 
 def question_set(
@@ -62,7 +60,7 @@ def progress_to_pb(progress: Progress) -> evaluation_service_pb2.EvaluationProgr
 def retrieval_report(ranks: Sequence[int | None], k: int) -> evaluation_service_pb2.RetrievalReport:
     """Return the report on the first hits of at least one question."""
     return evaluation_service_pb2.RetrievalReport(
-        recalls=[_recall(ranks, cutoff) for cutoff in sorted({*(c for c in _CUTOFFS if c < k), k})],
+        recalls=[_recall(ranks, cutoff) for cutoff in cutoffs(k)],
         mean_reciprocal_rank=sum(1 / rank for rank in ranks if rank) / len(ranks),
         first_hit_ranks=[rank or 0 for rank in ranks],
     )
@@ -132,11 +130,8 @@ def _labelled(
 
 
 def _recall(ranks: Sequence[int | None], k: int) -> evaluation_service_pb2.RecallAtCutoff:
-    """Return recall at a cutoff with its score interval (Wilson 1927, doi:10.1080/01621459.1927.10502953)."""
-    found_count, count = sum(rank is not None and rank <= k for rank in ranks), len(ranks)
-    share, squared = found_count / count, _Z_95**2 / count
-    middle = (share + squared / 2) / (1 + squared)
-    half = _Z_95 / (1 + squared) * math.sqrt(share * (1 - share) / count + squared / (4 * count))
+    found_count = sum(rank is not None and rank <= k for rank in ranks)
+    low, high = wilson_interval(found_count, len(ranks))
     return evaluation_service_pb2.RecallAtCutoff(
-        k=k, found_count=found_count, recall=share, low=max(0.0, middle - half), high=min(1.0, middle + half)
+        k=k, found_count=found_count, recall=found_count / len(ranks), low=low, high=high
     )

@@ -16,7 +16,7 @@ _LARGEST_TIME = 10**15
 
 
 class SnapshotsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
-    """Makes, lists and restores snapshots."""
+    """Makes, lists, restores and removes snapshots."""
 
     _snapshotting: Snapshotting
 
@@ -44,10 +44,21 @@ class SnapshotsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         self, request: corpus_service_pb2.RestoreSnapshotRequest, context: Context
     ) -> corpus_service_pb2.RestoreSnapshotResponse:
         """Put a collection back to a snapshot."""
-        if not request.snapshot_id:
-            raise InvalidRequest(FieldError("snapshot_id", "must be set"))
-        generation = await self._snapshotting.restore(request.snapshot_id)
+        generation = await self._snapshotting.restore(_checked_id(request.snapshot_id))
         return corpus_service_pb2.RestoreSnapshotResponse(index_generation=generation)
+
+    async def DeleteSnapshot(
+        self, request: corpus_service_pb2.DeleteSnapshotRequest, context: Context
+    ) -> corpus_service_pb2.DeleteSnapshotResponse:
+        """Remove a snapshot."""
+        await self._snapshotting.remove(_checked_id(request.snapshot_id))
+        return corpus_service_pb2.DeleteSnapshotResponse()
+
+
+def _checked_id(snapshot_id: str) -> str:
+    if not snapshot_id:
+        raise InvalidRequest(FieldError("snapshot_id", "must be set"))
+    return snapshot_id
 
 
 def _snapshot(made: Snapshot) -> collection_pb2.Snapshot:

@@ -148,7 +148,7 @@ class Catalog:
 
         async def change() -> int:
             await self._exclusion.until_free(name, Work.CREATION)
-            self._check_writable()
+            self.check_writable()
             with self._exclusion.doing(name, Work.REMOVAL):
                 count = 0
                 if name not in self._damaged:
@@ -210,7 +210,7 @@ class Catalog:
         Raises NotFound, FailedPrecondition on a replica, COLLECTION_BUSY while it is changed.
         """
         opened = self.get(name)
-        self._check_writable()
+        self.check_writable()
         running = self._rebuilds.get(opened.name)
         if running is not None and running.is_running and running.does(full=full):
             return running
@@ -233,7 +233,8 @@ class Catalog:
         task.add_done_callback(self._changes.discard)
         return await asyncio.shield(task)
 
-    def _check_writable(self) -> None:
+    def check_writable(self) -> None:
+        """Raise FailedPrecondition on a replica."""
         if self._is_read_only:
             raise read_only()
 
@@ -259,7 +260,7 @@ class Catalog:
 
     async def _create(self, name: str, settings: CollectionSettings) -> OpenCollection:
         """Make an empty collection, which there is whole or not at all, whenever the process dies."""
-        self._check_writable()
+        self.check_writable()
         with self._exclusion.doing(name, Work.CREATION):
             with clear_storage_errors(name, "cannot be made"):
                 fill = partial(found_collection, settings=settings)

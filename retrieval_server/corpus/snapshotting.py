@@ -1,20 +1,24 @@
-"""Making and restoring snapshots of the collections that a server has open."""
+"""Making, restoring and removing snapshots of the collections that a server has open."""
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 from groundwire.v1 import error_pb2
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.collection.view import CollectionView
+from retrieval_server.corpus.exclusion import Work, collection_busy
 from retrieval_server.corpus.files.layout import DATABASE
 from retrieval_server.corpus.snapshots.restoring import restore_into
 from retrieval_server.corpus.snapshots.snapshots import Snapshot, SnapshotDirectory, copy_database
 from retrieval_server.errors import GroundwireError
+
+T = TypeVar("T")
 
 
 class Snapshotting:
@@ -23,6 +27,9 @@ class Snapshotting:
     def __init__(self, catalog: Catalog, directory: Path) -> None:
         self._catalog = catalog
         self._snapshots = SnapshotDirectory(directory)
+        # Held while a snapshot is looked up and set aside, or looked up and said to be in use.
+        self._looking_up = asyncio.Lock()
+        self._being_restored: list[str] = []
 
     async def create(self, collection: str) -> Snapshot:
         """Copy a collection as it is now; writing goes on meanwhile. Raises NotFound."""
@@ -35,26 +42,62 @@ class Snapshotting:
                     copy_database(frozen, partial_snapshot.path / DATABASE)
                 return partial_snapshot.finish(generation)
 
-            copying = asyncio.ensure_future(asyncio.to_thread(copy))
-            try:
-                return await asyncio.shield(copying)
-            finally:
-                # A caller may leave; what the thread still fills must not be thrown away under its hands.
-                await asyncio.wait([copying])
+            # What the thread still fills must not be thrown away under its hands.
+            return await _to_its_end(asyncio.to_thread(copy))
 
     async def list_all(self, collection: str | None) -> list[Snapshot]:
         """Return the snapshots of a collection, or of all, newest first."""
-        return await asyncio.to_thread(self._snapshots.list_all, collection)
+
+        def sweep_and_list() -> list[Snapshot]:
+            self._snapshots.sweep()
+            return self._snapshots.list_all(collection)
+
+        return await asyncio.to_thread(sweep_and_list)
 
     async def restore(self, snapshot_id: str) -> int:
         """Put a collection back to a snapshot, also one that is gone or damaged; return its generation then.
 
-        Raises NotFound for no such snapshot, Conflict while something is synced into the collection.
+        Raises NotFound for no such snapshot, SYNC_IN_PROGRESS while something is synced into the collection,
+        COLLECTION_BUSY while it is changed, FailedPrecondition on a replica.
         """
-        snapshot, source = await asyncio.to_thread(self._snapshots.find, snapshot_id)
-        with _clear_errors("restored"):
-            opened = await self._catalog.replace(snapshot.collection, partial(_fill, snapshot, source))
+        self._catalog.check_writable()
+        return await _to_its_end(self._restore(snapshot_id))
+
+    async def remove(self, snapshot_id: str) -> None:
+        """Remove a snapshot.
+
+        Raises NotFound for no such snapshot, COLLECTION_BUSY while it is restored, FailedPrecondition on a replica.
+        """
+        self._catalog.check_writable()
+        with _clear_errors("removed"):
+            await _to_its_end(self._remove(snapshot_id))
+
+    async def _restore(self, snapshot_id: str) -> int:
+        async with self._looking_up:
+            snapshot, source = await asyncio.to_thread(self._snapshots.find, snapshot_id)
+            self._being_restored.append(snapshot_id)
+        try:
+            with _clear_errors("restored"):
+                opened = await self._catalog.replace(snapshot.collection, partial(_fill, snapshot, source))
+        finally:
+            self._being_restored.remove(snapshot_id)
         return opened.collection.current_view.generation
+
+    async def _remove(self, snapshot_id: str) -> None:
+        async with self._looking_up:
+            snapshot, _ = await asyncio.to_thread(self._snapshots.find, snapshot_id)
+            if snapshot_id in self._being_restored:
+                raise collection_busy(snapshot.collection, Work.RESTORE)
+            await asyncio.to_thread(self._snapshots.remove, snapshot)
+
+
+async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Return what `work` returns; when the caller leaves, it is waited for all the same."""
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    finally:
+        await asyncio.wait([task])
 
 
 @contextmanager

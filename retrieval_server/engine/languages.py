@@ -4,6 +4,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import PurePosixPath
 
+from retrieval_server.engine.analyser import CJK_RUN
 from retrieval_server.model import ContentKind
 
 _CODE = {
@@ -91,5 +92,11 @@ def language_of(path: str) -> tuple[str, ContentKind]:
 def is_prose(text: str) -> bool:
     """Tell whether plain text reads as sentences: lists of paths, pins and words are data, whatever their ending."""
     lines = list(islice((line for line in text.splitlines() if line.strip()), _JUDGED_LINES))
-    worded = sum(1 for line in lines if len(line.split()) >= _SENTENCE_WORDS)
+    worded = sum(1 for line in lines if _word_count(line) >= _SENTENCE_WORDS)
     return worded >= len(lines) * _PROSE_SHARE
+
+
+def _word_count(line: str) -> int:
+    """Chinese and Japanese have no spaces, and words of about two characters."""
+    unspaced = sum(len(run) for run in CJK_RUN.findall(line))
+    return len(line.split()) + unspaced // 2

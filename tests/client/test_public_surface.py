@@ -39,6 +39,7 @@ CLIENT_METHODS = {
     "delete_document",
     "delete_documents",
     "delete_documents_by_filter",
+    "delete_snapshot",
     "evaluate_retrieval",
     "get_collection",
     "get_document",

@@ -17,7 +17,8 @@ from groundwire.internal.v1 import job_pb2
 from groundwire.queue.connection import connect
 from groundwire.queue.keys import PartitionKeys
 from groundwire.v1 import error_pb2
-from tests.generation_worker.harness import end_of, eventually, next_job, put
+from retrieval_server.generation.answer_queue import AnswerQueue
+from tests.generation_worker.harness import end_of, eventually, make_queue, next_job, put
 from tests.support.fake_openai import FakeOpenAi, refuses, says
 
 COOLDOWN_S = 30.0
@@ -36,6 +37,14 @@ class Remote:
 
 
 @pytest.fixture
+async def queue(own_valkey) -> AsyncIterator[AnswerQueue]:
+    """With a lease so long that a busy machine makes no worker seem dead."""
+    opened = make_queue(own_valkey.url, lease_s=30.0)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
 async def remote() -> AsyncIterator[Remote]:
     with FakeOpenAi(REFUSED) as server:
         where = RemoteModel(server.url, "big", None, context_tokens=4096, silence_timeout_s=30.0, extra={})
@@ -48,7 +57,7 @@ async def remote() -> AsyncIterator[Remote]:
 
 @pytest.fixture
 async def worker(remote: Remote, own_valkey) -> AsyncIterator[None]:
-    settings = WorkerSettings(redis_url=own_valkey.url, worker_id="w1", lease_s=2.0)
+    settings = WorkerSettings(redis_url=own_valkey.url, worker_id="w1", lease_s=30.0)
     clients = connect(own_valkey.url), connect(own_valkey.url, block_s=BLOCK_S)
     run = asyncio.create_task(Worker(settings, remote.backends, *clients).run())
     yield
@@ -63,7 +72,7 @@ async def reason_told(queue) -> str:
 
 
 async def pauses(queue) -> str:
-    return await eventually(lambda: reason_told(queue), timeout_s=20, what="a worker that says that it takes none")
+    return await eventually(lambda: reason_told(queue), timeout_s=60, what="a worker that says that it takes none")
 
 
 async def fail_once(queue) -> None:
@@ -92,7 +101,7 @@ async def test_jobs_wait_unharmed_until_the_backend_may_be_tried_again(queue, re
     async def takes_jobs() -> bool:
         return (await queue.why_no_worker()) is None
 
-    await eventually(takes_jobs, timeout_s=20, what="a worker that takes jobs again")
+    await eventually(takes_jobs, timeout_s=60, what="a worker that takes jobs again")
 
 
 async def test_another_worker_takes_what_is_left(queue, remote: Remote, worker, start_worker):
@@ -113,7 +122,7 @@ async def test_one_job_tries_and_the_others_wait_for_what_comes_of_it(queue, red
     async def is_tried() -> bool:
         return "one job tries now" in await reason_told(queue)
 
-    await eventually(is_tried, timeout_s=20, what="a worker whose backend is being tried")
+    await eventually(is_tried, timeout_s=60, what="a worker whose backend is being tried")
     states = [await redis.hget(KEYS.job(job_id), "state") for job_id in ("tries", "waits")]
     assert states == [b"running", b"waiting"]
     assert not await queue.give_up_waiting("tries", "all fail")

@@ -58,7 +58,7 @@ def make_worker(
             GROUNDWIRE_OPENAI_URL=remote.url,
             GROUNDWIRE_OPENAI_MODEL="big-model",
             GROUNDWIRE_BACKEND_FAILURE_LIMIT="1000",
-            GROUNDWIRE_LEASE_S="3",
+            GROUNDWIRE_LEASE_S="5",
         )
         module_process(worker).start()
         return worker
@@ -82,9 +82,9 @@ def a_server(
         tmp_path_factory.mktemp("server"),
         redis_url=a_valkey.url,
         GROUNDWIRE_ENCODER="hashing",
-        GROUNDWIRE_LEASE_S="3",
+        GROUNDWIRE_LEASE_S="5",
         GROUNDWIRE_CONDENSING_METHOD="model",
-        GROUNDWIRE_CONDENSING_TIMEOUT_S="3",
+        GROUNDWIRE_CONDENSING_TIMEOUT_S="20",
     )
     module_process(server).start()
     run_client(server.address, "index", "examples/harbour", cwd=PROJECT_DIR).assert_ok()
@@ -216,11 +216,11 @@ def test_a_worker_that_is_killed_meanwhile_costs_the_limit_and_leaves_nothing(
         told: list[object] = []
         thread = threading.Thread(target=lambda: told.extend(waiting))
         thread.start()
-        wait_until(lambda: any(map(is_condensing, remote.requests)), timeout_s=20, what="the model's request")
+        wait_until(lambda: any(map(is_condensing, remote.requests)), timeout_s=60, what="the model's request")
         a_worker.kill()
-        thread.join(timeout=30)
+        thread.join(timeout=100)
     result = told[-1].result  # type: ignore[attr-defined]
-    assert time.monotonic() - began_s < 25
+    assert time.monotonic() - began_s < 60  # the answer's own time is two minutes
     assert result.condensing.fallback_reason in {"DEADLINE_EXCEEDED", "NO_WORKER"}
     assert result.text
     _nothing_is_left(a_valkey)
@@ -243,9 +243,9 @@ def test_a_caller_that_vanishes_meanwhile_stops_the_model(
     request.options.timeout.seconds = 600
     with a_server.channel() as channel:
         call = answer_service_pb2_grpc.AnswerServiceStub(channel).StreamAnswer(request, timeout=600)
-        wait_until(lambda: any(map(is_condensing, remote.requests)), timeout_s=20, what="the model's request")
+        wait_until(lambda: any(map(is_condensing, remote.requests)), timeout_s=60, what="the model's request")
         call.cancel()
-        wait_until(remote.left.is_set, timeout_s=10, what="the end of the model's request")
+        wait_until(remote.left.is_set, timeout_s=60, what="the end of the model's request")
     _nothing_is_left(a_valkey)
     assert not [one for one in remote.requests if not is_condensing(one)]
 
@@ -255,11 +255,11 @@ def test_a_method_that_is_not_known_is_named(a_server: Server):
     request.options.condensing_method = 9  # type: ignore[assignment]
     with a_server.channel() as channel:
         stub = answer_service_pb2_grpc.AnswerServiceStub(channel)
-        refusal = refused(lambda: stub.Answer(request, timeout=20))
+        refusal = refused(lambda: stub.Answer(request, timeout=60))
         assert refusal.code == grpc.StatusCode.INVALID_ARGUMENT
         assert list(refusal.fields) == ["options.condensing_method"]
         rendered = answer_service_pb2.RenderPromptRequest(retrieve=request.retrieve)
-        shown = stub.RenderPrompt(rendered, timeout=20)
+        shown = stub.RenderPrompt(rendered, timeout=60)
     assert shown.condensing.method == answer_pb2.CONDENSING_METHOD_RULE
 
 
@@ -292,7 +292,7 @@ def _nothing_is_left(valkey: Valkey) -> None:
     with valkey.client() as redis:
         wait_until(
             lambda: redis.zcard("gw:{0}:waiting") + redis.zcard("gw:{0}:running") == 0,
-            timeout_s=10,
+            timeout_s=60,
             what="the end of the model's job",
         )
         kept = [*redis.scan_iter("gw:*:job:*"), *redis.scan_iter("gw:*:events:*")]

@@ -22,17 +22,26 @@ QUICK = {"GROUNDWIRE_ENCODER": "hashing"}
 Own = Callable[[ServiceProcess], ServiceProcess]
 
 
-@pytest.fixture
-def stopped(tmp_path: Path, own_process: Own) -> Server:
-    """A server with a few documents and a snapshot, stopped."""
-    server = Server(tmp_path / "server", redis_url=NO_REDIS, **QUICK)
-    own_process(server).start()
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, module_process: Own) -> Path:
+    """A data directory with a few documents and a snapshot; its server has stopped."""
+    server = Server(tmp_path_factory.mktemp("made"), redis_url=NO_REDIS, **QUICK)
+    module_process(server).start()
     with groundwire.Client(server.address) as client:
         for number in range(3):
             client.put_document(f"{number}.md", f"# Chapter {number}\n\nThe sluice of berth {number} is closed.\n")
         client.create_snapshot()
         client.put_document("other.md", "kept apart", collection="other")
     assert server.stop() == 0
+    return server.data_dir
+
+
+@pytest.fixture
+def stopped(made: Path, tmp_path: Path, own_process: Own) -> Server:
+    """A server, stopped, with a copy of that directory."""
+    server = Server(tmp_path / "server", redis_url=NO_REDIS, **QUICK)
+    shutil.copytree(made, server.data_dir)
+    own_process(server)
     return server
 
 

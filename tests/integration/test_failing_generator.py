@@ -55,7 +55,7 @@ def a_server(
     with Client(server.address) as asking:
         for _ in range(2):
             assert asking.answer(QUESTION, options=ANEW).generator.fallback_reason == "NO_WORKER"
-        wait_until(lambda: not asking.queue_stats().accepting_worker_count, timeout_s=20, what="a worker that pauses")
+        wait_until(lambda: not asking.queue_stats().accepting_worker_count, timeout_s=60, what="a worker that pauses")
     return server
 
 
@@ -96,13 +96,13 @@ def test_another_worker_answers_and_only_what_it_says_again_comes_from_the_cache
     with FakeOpenAi(says(SENTENCE)) as remote, Client(a_server.address) as asking:
         other = own_process(remote_worker(tmp_path, a_valkey, remote))
         other.start()
-        wait_until(lambda: asking.queue_stats().accepting_worker_count, timeout_s=20, what="a worker that takes jobs")
+        wait_until(lambda: asking.queue_stats().accepting_worker_count, timeout_s=60, what="a worker that takes jobs")
         given = [asking.answer(QUESTION).generator for _ in range(2)]
         assert [(one.model, one.from_cache) for one in given] == [("big-model", False), ("big-model", True)]
         sampled = AnswerOptions(temperature=0.7)
         given = [asking.answer(QUESTION, options=sampled).generator for _ in range(2)]
         assert [(one.model, one.from_cache) for one in given] == [("big-model", False)] * 2
         other.stop()
-        wait_until(lambda: asking.queue_stats().live_worker_count == 1, timeout_s=20, what="one worker")
+        wait_until(lambda: asking.queue_stats().live_worker_count == 1, timeout_s=60, what="one worker")
         assert asking.answer(QUESTION).generator.model == "extractive"
     assert len(broken.requests) == asked_count

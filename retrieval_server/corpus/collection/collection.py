@@ -203,7 +203,7 @@ class Collection:
     def compact(self) -> bool:
         """Build the lexical index afresh in one commit, so that one reached by edits equals a fresh one.
 
-        Returns False, and changes nothing, when `stop_upkeep` ends it.
+        Returns False when `stop_upkeep` ends it; nothing but `close` may follow then.
         """
         if not self._lexical.refresh(self._store.lexical_entries()):
             return False

@@ -31,6 +31,7 @@ class CommitStep(Enum):
     # Snapshots, and the directories that they are put back as.
     SNAPSHOT_WRITTEN = "snapshot_written"
     SNAPSHOT_PLACED = "snapshot_placed"
+    SNAPSHOT_SET_ASIDE = "snapshot_set_aside"
     DIRECTORY_FILLED = "directory_filled"
     DIRECTORY_PLACED = "directory_placed"
 

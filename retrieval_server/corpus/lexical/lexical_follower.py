@@ -1,18 +1,20 @@
 """The lexical index as it follows the database: what it reflects is known, and what cannot be opened is made again."""
 
 import shutil
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from retrieval_server.corpus.documents.changes import CommittedChange
 from retrieval_server.corpus.files.commit_steps import CommitStep, passed
 from retrieval_server.corpus.files.layout import LEXICAL, LEXICAL_STATE
 from retrieval_server.corpus.lexical.lexical_state import LexicalState
+from retrieval_server.corpus.lexical.refreshing import Refreshing
 from retrieval_server.engine.lexical import LexicalEntry, LexicalIndex, LexicalView
 
-
-class _RefreshStoppedError(Exception):
-    """The rest of the entries is not wanted any more."""
+_LOCK_ERROR = "LockBusy"
+_LOCK_PATIENCE_S = 60.0
+_LOCK_RETRY_S = 0.05
 
 
 class LexicalFollower:
@@ -22,7 +24,7 @@ class LexicalFollower:
         self._state = LexicalState(directory / LEXICAL_STATE)
         self._index = self._opened(directory / LEXICAL)
         self._generation = self._state.read()
-        self._is_stopped = False
+        self._refreshing = Refreshing(self._index)
 
     @property
     def generation(self) -> int | None:
@@ -50,32 +52,25 @@ class LexicalFollower:
     def refresh(self, entries: Iterable[LexicalEntry]) -> bool:
         """Replace everything by the same, so that deleted rows no longer weigh on BM25's statistics.
 
-        Returns False, and leaves the index as it was, when `stop_refreshing` was called before it was through.
+        Returns False when `stop_refreshing` was called before it was through; nothing but `close` may follow then.
         """
-        try:
-            self._index.rebuild(self._until_stopped(entries))
-        except _RefreshStoppedError:
+        if not self._refreshing.run(entries):
             return False
         passed(CommitStep.LEXICAL_REFRESHED)
         return True
 
     def stop_refreshing(self) -> None:
         """Let `refresh` end soon, now and from now on; from any thread."""
-        self._is_stopped = True
+        self._refreshing.stop()
 
     def resume_merges(self) -> None:
         """See LexicalIndex."""
         self._index.resume_merges()
 
     def close(self, *, waits_for_merges: bool) -> None:
-        """Release the files; see LexicalIndex."""
-        self._index.close(waits_for_merges=waits_for_merges)
-
-    def _until_stopped(self, entries: Iterable[LexicalEntry]) -> Iterator[LexicalEntry]:
-        for entry in entries:
-            if self._is_stopped:
-                raise _RefreshStoppedError
-            yield entry
+        """Release the files; see LexicalIndex. A refresh that was stopped does so when it ends."""
+        if not self._refreshing.is_abandoned:
+            self._index.close(waits_for_merges=waits_for_merges)
 
     def _record(self, generation: int) -> None:
         self._state.record(generation)
@@ -83,9 +78,15 @@ class LexicalFollower:
         passed(CommitStep.LEXICAL_RECORDED)
 
     def _opened(self, directory: Path) -> LexicalIndex:
-        try:
-            return LexicalIndex(directory)
-        except ValueError:
-            shutil.rmtree(directory, ignore_errors=True)
-            self._state.forget()
-            return LexicalIndex(directory)
+        patient_until_s = time.monotonic() + _LOCK_PATIENCE_S
+        while True:
+            try:
+                return LexicalIndex(directory)
+            except ValueError as error:
+                # A refresh that a stop abandoned holds the lock until it ends, or its process does.
+                if _LOCK_ERROR not in str(error) or time.monotonic() > patient_until_s:
+                    break
+            time.sleep(_LOCK_RETRY_S)
+        shutil.rmtree(directory, ignore_errors=True)
+        self._state.forget()
+        return LexicalIndex(directory)

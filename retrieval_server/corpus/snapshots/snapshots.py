@@ -2,7 +2,7 @@
 
     <directory>/<snapshot id>/corpus.sqlite, lexical/, lexical.json, dense/, snapshot.json
 
-A snapshot appears whole, by a rename, and is never changed afterwards.
+A snapshot appears whole and goes whole, by a rename each, and is never changed between.
 """
 
 import json
@@ -25,6 +25,7 @@ from retrieval_server.errors import NotFound
 
 _ABOUT = "snapshot.json"
 _PARTIAL_PREFIX = ".partial-"
+_DELETED_PREFIX = ".deleted-"
 # Between two of these many pages the interpreter's lock is let go.
 _PAGES_PER_STEP = 2048
 _SEGMENT_LIST = "meta.json"
@@ -61,8 +62,10 @@ class SnapshotDirectory:
 
     def list_all(self, collection: str | None = None) -> list[Snapshot]:
         """Return the snapshots of a collection, or of all, newest first."""
-        found = [snapshot for path in self._entries() if (snapshot := read_about(path)) is not None]
-        wanted = [one for one in found if collection is None or one.collection == collection]
+        found = [(path, snapshot) for path in self._entries() if (snapshot := read_about(path)) is not None]
+        # What calls itself otherwise than it lies is no snapshot: its id could lead anywhere.
+        named = [snapshot for path, snapshot in found if path.name == snapshot.snapshot_id]
+        wanted = [one for one in named if collection is None or one.collection == collection]
         return sorted(wanted, key=lambda one: (-one.create_time_unix_ms, one.snapshot_id))
 
     def find(self, snapshot_id: str) -> tuple[Snapshot, Path]:
@@ -70,11 +73,7 @@ class SnapshotDirectory:
         for snapshot in self.list_all():
             if snapshot.snapshot_id == snapshot_id:
                 return snapshot, self._directory / snapshot_id
-        raise NotFound(
-            error_pb2.ERROR_REASON_SNAPSHOT_NOT_FOUND,
-            f"no snapshot {snapshot_id!r}; `client snapshot ls` lists them",
-            metadata={"snapshot_id": snapshot_id},
-        )
+        raise _not_found(snapshot_id)
 
     @contextmanager
     def new(self, collection: str) -> Iterator["PartialSnapshot"]:
@@ -90,6 +89,26 @@ class SnapshotDirectory:
             yield PartialSnapshot(snapshot_id, collection, created, path, self._directory / snapshot_id)
         finally:
             shutil.rmtree(path, ignore_errors=True)
+
+    def remove(self, snapshot: Snapshot) -> None:
+        """Remove a snapshot: at once in name, then what is in it. Raises NotFound when it is gone already."""
+        doomed = self._directory / f"{_DELETED_PREFIX}{secrets.token_hex(8)}"
+        try:
+            (self._directory / snapshot.snapshot_id).rename(doomed)
+        except FileNotFoundError:
+            raise _not_found(snapshot.snapshot_id) from None
+        fsync_directory(self._directory)
+        passed(CommitStep.SNAPSHOT_SET_ASIDE)
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Remove the files of removals, also of those that did not come to their end."""
+        for path in self._directory.glob(f"{_DELETED_PREFIX}*"):
+            if path.is_symlink():
+                with suppress(OSError):
+                    path.unlink()  # what it leads to is not ours
+            else:
+                shutil.rmtree(path, ignore_errors=True)
 
     def _entries(self) -> list[Path]:
         try:
@@ -216,6 +235,14 @@ def read_about(path: Path) -> Snapshot | None:
     except (OSError, ValueError, TypeError, RecursionError):
         return None
     return found if all(type(value) is _TYPE_OF_FIELD[name] for name, value in asdict(found).items()) else None
+
+
+def _not_found(snapshot_id: str) -> NotFound:
+    return NotFound(
+        error_pb2.ERROR_REASON_SNAPSHOT_NOT_FOUND,
+        f"no snapshot {snapshot_id!r}; `client snapshot ls` lists them",
+        metadata={"snapshot_id": snapshot_id},
+    )
 
 
 def _fsync(path: Path) -> None:

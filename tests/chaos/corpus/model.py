@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -62,7 +63,7 @@ class Operations:
         if any(path.startswith("tree/") for path in state):
             kinds.append(self._rename)
         if self.snapshots:
-            kinds.append(self._restore)
+            kinds += [self._restore, self._remove_snapshot]
         return self.chance.choice(kinds)(state, put_paths)
 
     @property
@@ -129,6 +130,19 @@ class Operations:
             return client.restore_snapshot(snapshot_id)
 
         return Operation("restore", dict(held), run)
+
+    def _remove_snapshot(self, state: State, _: list[str]) -> Operation:
+        snapshot_id = self.chance.choice(sorted(self.snapshots))
+
+        def run(client: groundwire.Client) -> object:
+            # A call before this one may have died after its work was done.
+            with suppress(groundwire.NotFound):
+                client.delete_snapshot(snapshot_id)
+            self.snapshots.pop(snapshot_id, None)
+            assert snapshot_id not in {one.snapshot_id for one in client.snapshots()}
+            return None
+
+        return Operation("remove_snapshot", dict(state), run)
 
     def _delete(self, state: State, put_paths: list[str]) -> Operation:
         path = self.chance.choice(put_paths)

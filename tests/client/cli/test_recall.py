@@ -3,7 +3,7 @@
 import pytest
 
 from client.cli.dataset_file import Source
-from client.cli.recall import first_hit_rank, overlap, recalls, same_file, wilson_interval
+from client.cli.recall import first_hit_rank, recalls, same_file
 
 
 @pytest.mark.parametrize(
@@ -25,21 +25,6 @@ def test_paths_are_the_same_when_one_ends_with_the_other(one, other, same):
     assert same_file(one, other) is same
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        ((0, 100), (0, 100), 1.0),
-        ((0, 100), (50, 150), 1 / 3),
-        ((0, 100), (100, 200), 0.0),
-        ((0, 100), (95, 100), 0.05),
-        ((10, 10), (10, 10), 0.0),
-        ((0, 100), (200, 300), 0.0),
-    ],
-)
-def test_overlap_is_intersection_over_union(one, other, expected):
-    assert overlap(Source("a", *one), Source("a", *other)) == pytest.approx(expected)
-
-
 def test_exactly_five_hundredths_is_a_hit_and_less_is_not():
     gold = [Source("a.py", 95, 100)]
     assert first_hit_rank([Source("a.py", 0, 100)], gold) == 1
@@ -59,11 +44,3 @@ def test_recall_at_the_usual_cutoffs_up_to_k():
     assert [one.k for one in recalls([1], 1)] == [1]
     assert [one.k for one in recalls([1], 7)] == [1, 3, 5, 7]
     assert [one.k for one in recalls([1], 20)] == [1, 3, 5, 10, 20]
-
-
-def test_the_interval_is_wilsons():
-    """Reference: 8 of 10 gives 0.4902–0.9433 (Newcombe 1998, method 3)."""
-    assert wilson_interval(8, 10) == pytest.approx((0.4902, 0.9433), abs=5e-5)
-    low, high = wilson_interval(0, 10)
-    assert (low, round(high, 4)) == (0.0, 0.2775)
-    assert wilson_interval(10, 10)[1] == pytest.approx(1.0)

@@ -192,6 +192,14 @@ class CorpusMachine(RuleBasedStateMachine):
         self.rose(self.call("RestoreSnapshot", pb.RestoreSnapshotRequest(snapshot_id=snapshot_id)))
         self.known = dict(known)
 
+    @precondition(lambda self: self.snapshots)
+    @rule(data=st.data())
+    def remove_snapshot(self, data: st.DataObject) -> None:
+        snapshot_id, _ = self.snapshots.pop(data.draw(st.integers(0, len(self.snapshots) - 1)))
+        request = pb.DeleteSnapshotRequest(snapshot_id=snapshot_id)
+        self.call("DeleteSnapshot", request)
+        assert self.refused("DeleteSnapshot", request) == (grpc.StatusCode.NOT_FOUND, "SNAPSHOT_NOT_FOUND")
+
     @rule()
     def rebuild(self) -> None:
         async def follow() -> list[Any]:

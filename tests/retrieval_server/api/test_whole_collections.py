@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,26 @@ async def test_a_collection_that_is_put_back_from_nothing_is_not_made_beside_it(
         await restoring
         await late
         assert await listed(services) == ["a.md", "b.md"]
+
+
+async def test_a_snapshot_stays_while_it_is_restored_and_others_may_go(tmp_path: Path, slow_restore: Gate):
+    async with running_server(tmp_path) as services:
+        await put(services, "a.md")
+        another, restore = await snapshot(services), await snapshot(services)
+        restoring = asyncio.ensure_future(services.corpus.RestoreSnapshot(restore))
+        await slow_restore.reached()
+        remove = pb.DeleteSnapshotRequest(snapshot_id=restore.snapshot_id)
+        assert await refused(services.corpus.DeleteSnapshot(remove)) == BUSY
+        await services.corpus.DeleteSnapshot(pb.DeleteSnapshotRequest(snapshot_id=another.snapshot_id))
+        restoring.cancel()  # the work goes on without its caller
+        assert await refused(services.corpus.DeleteSnapshot(remove)) == BUSY
+        slow_restore.open()
+        async with asyncio.timeout(TIMEOUT_S):
+            while True:
+                with suppress(grpc.aio.AioRpcError):
+                    await services.corpus.DeleteSnapshot(remove)
+                    break
+        assert await listed(services) == ["a.md"]
 
 
 async def test_a_rebuild_excludes_all_other_work_on_its_collection_and_none_on_documents(

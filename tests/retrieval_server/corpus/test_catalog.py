@@ -23,7 +23,7 @@ async def opened_catalog(data_dir: Path, encoder: WordHashEncoder | None = None)
 
 
 async def until_embedded(opened: OpenCollection) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while opened.collection.current_view.dense is None:
             await asyncio.sleep(0.01)
 
@@ -92,7 +92,7 @@ async def test_deleted_chunks_are_compacted_away_in_the_background(tmp_path: Pat
     await opened.write(Collection.apply, change(parsed("a.py", "alpha = 1"), parsed("b.py", "beta = 1")))
     await opened.write(Collection.apply, change(removed=["b.py"]))
     assert opened.collection.stale_chunk_count == 1
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while opened.collection.stale_chunk_count:
             await asyncio.sleep(0.01)
     assert opened.collection.current_view.lexical.chunk_count == 1
@@ -210,11 +210,11 @@ async def test_no_sync_begins_while_another_collection_takes_the_place_of_its_ow
 
     def fill(target: Path, _: object) -> None:
         filling.set()
-        goes_on.wait(10)
+        goes_on.wait(60)
         target.mkdir()
 
     replacing = asyncio.create_task(catalog.replace("one", fill))
-    await asyncio.to_thread(filling.wait, 10)
+    await asyncio.to_thread(filling.wait, 60)
     plan = SyncPlan("/src", "src", 2000, prune=False, dry_run=False, max_file_bytes=1000, max_line_chars=1000)
     with pytest.raises(GroundwireError, match="put back to a snapshot; try again") as refusal:
         async with SourceSync(opened, plan):

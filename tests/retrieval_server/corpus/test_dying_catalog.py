@@ -9,7 +9,7 @@ from typing import Any
 from tests.retrieval_server.corpus.dying_catalog import NAME
 from tests.support.processes import PROJECT_DIR
 
-_TIMEOUT_S = 120.0
+_TIMEOUT_S = 250.0
 
 
 def deaths_of(work: str, directory: Path, at_least: int) -> list[dict[str, Any]]:

@@ -1,8 +1,10 @@
 """A replica whose snapshots come late, in pieces or damaged, or whose disk fails for a while."""
 
+import asyncio
 import errno
 import json
 import os
+import shutil
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +17,14 @@ from retrieval_server.corpus import following as following_module
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.following import Following
+from retrieval_server.corpus.snapshots import snapshots as snapshots_module
+from retrieval_server.corpus.snapshots.snapshots import SnapshotDirectory
 from retrieval_server.corpus.snapshotting import Snapshotting
 from retrieval_server.errors import FailedPrecondition
 from tests.retrieval_server.corpus.support import WordHashEncoder, change, parsed
 
 INTERVAL_S = 0.005
-TRIES = 2000
+TIMEOUT_S = 60.0
 
 
 @dataclass
@@ -41,6 +45,10 @@ class Replica:
         made = await Snapshotting(self.primary, self.directory).create("c")
         return self.directory / made.snapshot_id
 
+    async def remove(self, snapshot: Path) -> None:
+        """Remove a snapshot, as the primary does."""
+        await Snapshotting(self.primary, self.directory).remove(snapshot.name)
+
     @property
     def generation(self) -> int | None:
         """What the replica serves."""
@@ -50,11 +58,11 @@ class Replica:
 
     async def until(self, generation: int) -> None:
         """Let it look again and again until it serves that."""
-        for _ in range(TRIES):
+        async with asyncio.timeout(TIMEOUT_S):
             await self.following.catch_up()
-            if self.generation == generation:
-                return
-        raise AssertionError(f"serves {self.generation} and not {generation}")
+            while self.generation != generation:
+                await asyncio.sleep(INTERVAL_S / 10)
+                await self.following.catch_up()
 
 
 @pytest.fixture
@@ -149,6 +157,54 @@ async def test_a_new_snapshot_goes_before_a_damaged_one_and_what_is_served_never
     for _ in range(5):
         await served.following.catch_up()
     assert served.generation == 2
+
+
+async def test_a_removed_snapshot_is_served_until_the_newest_that_remains_takes_its_place(served: Replica):
+    older, newer = await served.snapshot(), await served.snapshot()
+    await served.until(2)
+    await served.remove(newer)
+    assert served.generation == 2
+    await served.until(1)
+    await served.remove(older)
+    for _ in range(3):
+        await served.following.catch_up()
+    assert served.generation == 1
+    with served.replica.get("c").view() as view:
+        assert view.chunk_count == 1
+
+
+async def test_a_snapshot_that_is_removed_while_a_replica_copies_it_is_passed_over(
+    served: Replica, monkeypatch: pytest.MonkeyPatch
+):
+    await served.snapshot()
+    await served.until(1)
+    doomed = await served.snapshot()
+    copyfile = shutil.copyfile
+
+    def copy_one_and_lose_the_rest(source: Path, target: Path) -> None:
+        copyfile(source, target)
+        if doomed.exists():
+            SnapshotDirectory(served.directory).remove(SnapshotDirectory(served.directory).find(doomed.name)[0])
+
+    with monkeypatch.context() as copying:
+        copying.setattr(snapshots_module.shutil, "copyfile", copy_one_and_lose_the_rest)
+        await served.following.catch_up()
+    assert not doomed.exists()
+    assert served.generation == 1
+    assert [path.name for path in served.replica._root.iterdir()] == ["c"], "nothing half copied is left"
+    await served.snapshot()
+    await served.until(3)
+
+
+async def test_a_replica_takes_no_snapshot_away_and_puts_nothing_back(served: Replica):
+    made = await served.snapshot()
+    await served.until(1)
+    own = Snapshotting(served.replica, served.directory)
+    for refused in (own.remove(made.name), own.restore(made.name)):
+        with pytest.raises(FailedPrecondition) as caught:
+            await refused
+        assert caught.value.reason_name == "READ_ONLY"
+    assert made.is_dir()
 
 
 async def test_a_replica_does_not_rebuild(served: Replica):

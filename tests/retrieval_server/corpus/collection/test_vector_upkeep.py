@@ -23,7 +23,7 @@ def _small(monkeypatch: pytest.MonkeyPatch):
 
 
 async def until_approximate(collection: Collection) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (dense := collection.current_view.dense) is None or not dense.is_approximate:
             await asyncio.sleep(0.01)
 
@@ -59,7 +59,7 @@ async def test_closing_does_not_wait_for_a_graph(tmp_path: Path, monkeypatch: py
     opened = await catalog.get_or_create("c")
     files = [parsed(f"f{i}.md", f"# {i}\n\nberth {i} gate") for i in range(CHUNK_COUNT)]
     await opened.write(Collection.apply, change(*files))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await asyncio.to_thread(started.wait)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await catalog.close()

@@ -2,6 +2,7 @@
 
 import asyncio
 import multiprocessing
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -47,11 +48,24 @@ async def test_closing_ends_what_is_being_worked_on_at_once():
     began_s = time.monotonic()
     processes.close()
     with pytest.raises(BrokenProcessPool):
-        await asyncio.wait_for(working, 30)
+        await asyncio.wait_for(working, 100)
     for process in before:
-        process.join(30)
+        process.join(100)
         assert not process.is_alive()
-    assert time.monotonic() - began_s < 30
+    assert time.monotonic() - began_s < 100
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the end of a server is told on Linux alone")
+def test_a_process_whose_server_died_before_it_was_set_up_ends_too():
+    for server_pid, shown in (("os.getppid()", b"works\n"), ("os.getpid()", b"")):
+        script = f"""
+import os
+from retrieval_server.corpus.documents.guarded_processes import _set_up
+_set_up(2**30, {server_pid})
+print("works")
+"""
+        started = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=60, check=False)
+        assert started.stdout == shown
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux alone")

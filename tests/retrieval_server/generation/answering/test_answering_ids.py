@@ -181,6 +181,24 @@ class TestGoingAway:
         assert queue.enqueued_count == 1
         assert queue.cancelled == ([JOB_ID] if policy is OnDisconnect.CANCEL else [])
 
+    async def test_leaving_while_the_job_is_being_created_ends_it_for_nobody_who_has_come_back(
+        self, answering: Answering, queue: FakeQueue
+    ) -> None:
+        queue.enqueue_gate.clear()
+        leaving = asyncio.create_task(answering.answer(QUESTION))
+        await queue.enqueue_entered.wait()
+        queue.enqueue_entered.clear()
+        returning = asyncio.create_task(answering.answer(QUESTION))
+        await queue.enqueue_entered.wait()
+        leaving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await leaving
+        queue.enqueue_gate.set()
+        await answering.close()
+        await queue.answer(*GOOD)
+        assert (await returning).text == "".join(GOOD)
+        assert (queue.enqueued_count, queue.cancelled) == (1, [])
+
     async def test_a_queue_that_is_away_does_not_disturb_who_leaves(
         self, answering: Answering, queue: FakeQueue
     ) -> None:

@@ -1,0 +1,80 @@
+"""A snapshot is listed whole or not at all, and no id leads out of the directory."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from retrieval_server.corpus.files import commit_steps
+from retrieval_server.corpus.files.commit_steps import CommitStep
+from retrieval_server.corpus.snapshots.snapshots import Snapshot, SnapshotDirectory
+from retrieval_server.errors import NotFound
+
+
+class Death(BaseException):
+    """What ends the process at a step."""
+
+
+def made(snapshots: SnapshotDirectory) -> Snapshot:
+    with snapshots.new("c") as partial:
+        (partial.path / "dense").mkdir()
+        (partial.path / "dense" / "vectors").write_bytes(b"much")
+        return partial.finish(1)
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+def test_a_death_while_a_snapshot_is_removed_leaves_nothing_that_is_listed_and_no_files_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    snapshots = SnapshotDirectory(tmp_path)
+    kept, doomed = made(snapshots), made(snapshots)
+
+    def die(step: CommitStep) -> None:
+        if step is CommitStep.SNAPSHOT_SET_ASIDE:
+            raise Death
+
+    with monkeypatch.context() as dying:
+        dying.setattr(commit_steps, "on_step", die)
+        with pytest.raises(Death):
+            snapshots.remove(doomed)
+    assert snapshots.list_all() == [kept]
+    assert len(names(tmp_path)) == 2, "the files are there yet, under another name"
+    snapshots.sweep()
+    assert names(tmp_path) == [kept.snapshot_id]
+    with pytest.raises(NotFound):
+        snapshots.remove(doomed)
+
+
+def test_a_removal_leaves_no_files(tmp_path: Path):
+    snapshots = SnapshotDirectory(tmp_path)
+    snapshots.remove(made(snapshots))
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("told", ["../outside", "..", ".", "other", "", "/"])
+def test_a_snapshot_that_calls_itself_otherwise_than_it_lies_is_none(tmp_path: Path, told: str):
+    snapshots = SnapshotDirectory(tmp_path / "snapshots")
+    lying, outside = made(snapshots), tmp_path / "outside"
+    outside.mkdir()
+    about = tmp_path / "snapshots" / lying.snapshot_id / "snapshot.json"
+    about.write_text(json.dumps(json.loads(about.read_text()) | {"snapshot_id": told}))
+    assert snapshots.list_all() == []
+    for snapshot_id in (told, lying.snapshot_id):
+        with pytest.raises(NotFound):
+            snapshots.find(snapshot_id)
+
+
+def test_of_a_link_to_a_snapshot_elsewhere_the_link_is_removed(tmp_path: Path):
+    elsewhere = SnapshotDirectory(tmp_path / "elsewhere")
+    linked = made(elsewhere)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / linked.snapshot_id).symlink_to(tmp_path / "elsewhere" / linked.snapshot_id)
+    here = SnapshotDirectory(tmp_path / "here")
+    assert here.list_all() == [linked]
+    here.remove(linked)
+    assert names(tmp_path / "here") == []
+    assert elsewhere.list_all() == [linked]
+    assert (tmp_path / "elsewhere" / linked.snapshot_id / "dense" / "vectors").read_bytes() == b"much"
