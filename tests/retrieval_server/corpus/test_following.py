@@ -17,7 +17,6 @@ from retrieval_server.corpus import following as following_module
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.following import Following
-from retrieval_server.corpus.snapshots import snapshots as snapshots_module
 from retrieval_server.corpus.snapshots.snapshots import SnapshotDirectory
 from retrieval_server.corpus.snapshotting import Snapshotting
 from retrieval_server.errors import FailedPrecondition
@@ -187,11 +186,11 @@ async def test_a_snapshot_that_is_removed_while_a_replica_copies_it_is_passed_ov
             SnapshotDirectory(served.directory).remove(SnapshotDirectory(served.directory).find(doomed.name)[0])
 
     with monkeypatch.context() as copying:
-        copying.setattr(snapshots_module.shutil, "copyfile", copy_one_and_lose_the_rest)
+        copying.setattr(shutil, "copyfile", copy_one_and_lose_the_rest)
         await served.following.catch_up()
     assert not doomed.exists()
     assert served.generation == 1
-    assert [path.name for path in served.replica._root.iterdir()] == ["c"], "nothing half copied is left"
+    assert [path.name for path in served.replica._root.iterdir()] == ["c@1"], "nothing half copied is left"
     await served.snapshot()
     await served.until(3)
 

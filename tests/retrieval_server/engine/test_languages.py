@@ -34,6 +34,8 @@ def test_by_name(path: str, language: str, kind: ContentKind):
     [
         ("The server keeps a lease.\nIt is renewed every second.\n", True),
         ("Title\n\nOne sentence of several words here.\n\nEnd", True),
+        ("服务器每秒更新一次租约。\n如果它停止,另一个会接管。\n", True),
+        ("東京\n大阪\n名古屋\n", False),
         ("setup.py\npkg/a.py\npkg/b.py\npkg/c.py\n", False),
         ("numpy==2.0\ngrpcio>=1.6  # pin\ntqdm\nredis\n", False),
     ],
