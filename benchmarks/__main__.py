@@ -12,7 +12,7 @@ from pathlib import Path
 
 import platformdirs
 
-from benchmarks import answers, encoding, generation, indexing, latency, questions, server_process, workers
+from benchmarks import answers, changes, encoding, generation, indexing, latency, questions, server_process, workers
 from benchmarks.figure import Figure
 from benchmarks.stage import CannotMeasureError, Stage, make_stage
 from groundwire.cpu import usable_core_count
@@ -27,11 +27,12 @@ MEASUREMENTS: tuple[tuple[str, Callable[[Stage], list[Figure]]], ...] = (
     ("server start", server_process.measure_start),
     ("latency", latency.idle),
     ("throughput", latency.at_once),
+    ("changes", changes.measure),
     ("answers", answers.measure),
     ("generation", generation.measure),
     ("workers", workers.measure),
 )
-_WITHOUT_INDEX = frozenset(("encoding", "generation", "workers"))
+_WITHOUT_INDEX = frozenset(("encoding", "changes", "generation", "workers"))
 
 
 def main() -> int:

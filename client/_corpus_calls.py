@@ -1,5 +1,6 @@
 """The methods of a client that are about collections and their documents."""
 
+import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from types import MappingProxyType
@@ -30,7 +31,7 @@ class CorpusCalls:
 
     async def index(
         self,
-        path: str,
+        path: str | os.PathLike[str],
         *,
         collection: str = DEFAULT_COLLECTION,
         source: str | None = None,
@@ -52,7 +53,7 @@ class CorpusCalls:
 
         return await index_tree(
             self._rpc,
-            path,
+            os.fspath(path),
             collection=collection,
             source=source,
             max_chunk_size_chars=max_chunk_size_chars,

@@ -1,6 +1,7 @@
 """Indexing through the library: what travels, what is reported, what is removed."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -28,7 +29,7 @@ def test_a_first_run_sends_every_file_and_a_second_none(library, server, tree):
     assert (begin.source, begin.display_prefix, begin.collection) == (str(tree), "data/raw", "default")
     assert not begin.HasField("max_chunk_size_chars")
     server.state.received.clear()
-    second = library.index("data/raw")
+    second = library.index(Path("data/raw"))
     assert (second.added_count, second.unchanged_count) == (0, 2)
     assert server.state.received == {}
 
