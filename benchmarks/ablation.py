@@ -27,10 +27,13 @@ from client.cli.recall import first_hit_rank
 from groundwire.models.locate import encoder_files
 from groundwire.recall import wilson_interval
 from retrieval_server.corpus.collection.collection import Collection
-from retrieval_server.engine import candidates, lexical, profiles, retriever, selection
-from retrieval_server.engine.candidates import Encode
-from retrieval_server.engine.encoder import MiniLmEncoder
-from retrieval_server.engine.priors import source_priors
+from retrieval_server.engine import retriever
+from retrieval_server.engine.encoding.encoder import MiniLmEncoder
+from retrieval_server.engine.lexical import bm25 as lexical
+from retrieval_server.engine.ranking import candidates, profiles
+from retrieval_server.engine.ranking.candidates import Encode
+from retrieval_server.engine.ranking.priors import source_priors
+from retrieval_server.engine.selecting import selection
 from retrieval_server.model import Passage, Prior, Profile, RetrieveQuery
 from tests.quality.measures import ndcg_by_file
 

@@ -17,8 +17,8 @@ from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.database.schema import connect
 from retrieval_server.corpus.files.collection_directories import CollectionDirectories
 from retrieval_server.corpus.files.layout import DATABASE
-from retrieval_server.engine.encoder import Encoder
-from retrieval_server.engine.windows import WINDOWS_VERSION
+from retrieval_server.engine.encoding.encoder import Encoder
+from retrieval_server.engine.encoding.windows import WINDOWS_VERSION
 from tests.support.client import run_client
 from tests.support.processes import PROJECT_DIR, Server
 from tests.support.trees import TREES, fetched

@@ -24,9 +24,9 @@ from benchmarks.stage import CannotMeasureError
 from groundwire.models.locate import encoder_files
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.engine import retriever
-from retrieval_server.engine.answerability import ANSWERABILITY_THRESHOLD, answerability
-from retrieval_server.engine.candidates import Encode
-from retrieval_server.engine.encoder import MiniLmEncoder
+from retrieval_server.engine.encoding.encoder import MiniLmEncoder
+from retrieval_server.engine.judging.answerability import ANSWERABILITY_THRESHOLD, answerability
+from retrieval_server.engine.ranking.candidates import Encode
 from retrieval_server.generation.reading import missing_words
 from retrieval_server.model import RetrieveQuery
 from tests.quality.measures import roc_auc, wilson

@@ -21,8 +21,8 @@ from benchmarks.synthetic_corpus import DIMENSION, SyntheticCorpus, SyntheticEnc
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.documents.changes import ChunkToEmbed
 from retrieval_server.corpus.vectors.embedding import embed_chunks
-from retrieval_server.engine.chunk_set import ChunkSet
 from retrieval_server.engine.dense import DenseView, VectorSegment
+from retrieval_server.engine.places.chunk_set import ChunkSet
 
 _CHUNKS_PER_STEP = 512
 _QUERY_COUNT = 200

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from retrieval_server.corpus.documents.changes import SourceChange
 from retrieval_server.corpus.documents.documents import ParsedDocument, ParseLimits, parse_document
-from retrieval_server.engine.stop_words import STOP_WORDS
+from retrieval_server.engine.words.stop_words import STOP_WORDS
 
 DIMENSION = 384
 _TOPIC_COUNT = 300

@@ -19,9 +19,9 @@ from retrieval_server.api.server import ApiServer
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.following import Following
 from retrieval_server.corpus.searching import Searching
-from retrieval_server.engine.cross_encoder import CrossEncoder
-from retrieval_server.engine.encoder import Encoder, MiniLmEncoder
-from retrieval_server.engine.hashing_encoder import HashingEncoder
+from retrieval_server.engine.encoding.encoder import Encoder, MiniLmEncoder
+from retrieval_server.engine.encoding.hashing_encoder import HashingEncoder
+from retrieval_server.engine.ranking.cross_encoder import CrossEncoder
 from retrieval_server.errors import GroundwireError
 from retrieval_server.generation.answer_cache import NearQuestions
 from retrieval_server.generation.answer_queue import AnswerQueue

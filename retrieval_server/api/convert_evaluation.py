@@ -6,8 +6,8 @@ from groundwire.recall import cutoffs, wilson_interval
 from groundwire.v1 import error_pb2, evaluation_service_pb2, retrieval_service_pb2
 from retrieval_server.api.convert import checked_query, profile_to_pb, retrieve_query
 from retrieval_server.corpus.evaluating import MIN_TUNED_QUESTIONS, Progress, Tuned
-from retrieval_server.engine.labels import GoldSpan, LabelledQuestion
-from retrieval_server.engine.tuning import Measures
+from retrieval_server.engine.tuning.labels import GoldSpan, LabelledQuestion
+from retrieval_server.engine.tuning.tuning import Measures
 from retrieval_server.errors import FieldError, InvalidRequest
 from retrieval_server.model import FusionOverrides, RetrieveQuery
 from retrieval_server.settings import ServerSettings

@@ -11,7 +11,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from groundwire.v1 import error_pb2, filter_pb2
 from retrieval_server.api.convert_metadata import time_from_pb
-from retrieval_server.engine.globs import MalformedGlob, glob_pattern
+from retrieval_server.engine.places.globs import MalformedGlob, glob_pattern
 from retrieval_server.errors import FieldError, InvalidRequest
 from retrieval_server.model import EVERYTHING, ContentKind, MetadataCondition, PassageFilter
 from retrieval_server.passage_message import kind_to_pb

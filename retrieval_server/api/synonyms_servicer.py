@@ -8,7 +8,7 @@ import grpc
 from groundwire.v1 import corpus_service_pb2, corpus_service_pb2_grpc
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection.collection import Collection
-from retrieval_server.engine.synonyms import SynonymGroup, SynonymTable
+from retrieval_server.engine.lexical.synonyms import SynonymGroup, SynonymTable
 from retrieval_server.errors import FieldError, InvalidRequest
 
 Context = grpc.aio.ServicerContext[Any, Any]

@@ -22,7 +22,7 @@ from retrieval_server.corpus.files.collection_directories import NAME, Collectio
 from retrieval_server.corpus.files.directory_lock import DirectoryLock
 from retrieval_server.corpus.lexical.known_terms import DEFAULT_MEMORY_BYTES, TermMemory
 from retrieval_server.corpus.writing.rebuilding import Rebuild
-from retrieval_server.engine.encoder import Encoder
+from retrieval_server.engine.encoding.encoder import Encoder
 from retrieval_server.errors import Conflict, FieldError, GroundwireError, InvalidRequest
 
 T = TypeVar("T")

@@ -10,12 +10,12 @@ from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.collection.view import CollectionView
 from retrieval_server.corpus.searching import Searching
-from retrieval_server.engine.candidates import CandidateSearch
-from retrieval_server.engine.filters import allowed_chunks
-from retrieval_server.engine.labels import KnownPaths, LabelledQuestion, first_hit_rank
-from retrieval_server.engine.profiles import NOT_TUNED, Ranking, ranking_of
-from retrieval_server.engine.refusing import judged
-from retrieval_server.engine.tuning import FOLD_COUNT, TunedQuestion, Tuner, TuningReport
+from retrieval_server.engine.places.filters import allowed_chunks
+from retrieval_server.engine.ranking.candidates import CandidateSearch
+from retrieval_server.engine.ranking.profiles import NOT_TUNED, Ranking, ranking_of
+from retrieval_server.engine.tuning.labels import KnownPaths, LabelledQuestion, first_hit_rank
+from retrieval_server.engine.tuning.refusing import judged
+from retrieval_server.engine.tuning.tuning import FOLD_COUNT, TunedQuestion, Tuner, TuningReport
 from retrieval_server.errors import FieldError, InvalidRequest, Unavailable, fields_under
 from retrieval_server.model import FusionOverrides, Profile, RetrieveQuery
 

@@ -9,9 +9,9 @@ from threading import Lock
 from groundwire.cpu import usable_core_count
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection.open_collection import OpenCollection
-from retrieval_server.engine.candidates import Encode
-from retrieval_server.engine.encoder import Encoder
-from retrieval_server.engine.reranking import Reranker
+from retrieval_server.engine.encoding.encoder import Encoder
+from retrieval_server.engine.ranking.candidates import Encode
+from retrieval_server.engine.ranking.reranking import Reranker
 from retrieval_server.engine.retriever import retrieve
 from retrieval_server.metrics import CacheCounts
 from retrieval_server.model import RetrieveQuery, RetrieveResult

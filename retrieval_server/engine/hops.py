@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from retrieval_server.engine.analyser import analyse_terms
-from retrieval_server.engine.candidates import Candidates, Question
-from retrieval_server.engine.lexical import LexicalQuery, LexicalView, lexical_query
-from retrieval_server.engine.stop_words import STOP_TERMS
+from retrieval_server.engine.lexical.bm25 import LexicalQuery, LexicalView, lexical_query
+from retrieval_server.engine.ranking.candidates import Candidates, Question
+from retrieval_server.engine.words.analyser import analyse_terms
+from retrieval_server.engine.words.stop_words import STOP_TERMS
 from retrieval_server.model import Passage, SecondHop
 
 READ_PASSAGE_COUNT = 3

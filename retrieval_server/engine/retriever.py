@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from retrieval_server.engine import balance, hops
-from retrieval_server.engine.answerability import answerability, coverage, skipped_reason, unknown_share
-from retrieval_server.engine.asked_words import asked_words, names_nowhere
-from retrieval_server.engine.candidates import (
+from retrieval_server.engine import hops
+from retrieval_server.engine.judging.answerability import answerability, coverage, skipped_reason, unknown_share
+from retrieval_server.engine.judging.held_terms import HeldByChosen, HeldTerms
+from retrieval_server.engine.lexical.bm25 import LexicalQuery, LexicalView, lexical_query
+from retrieval_server.engine.places.filters import allowed_chunks
+from retrieval_server.engine.ranking.candidates import (
     BM25,
     BM25_EXPANDED,
     Candidates,
@@ -17,12 +19,11 @@ from retrieval_server.engine.candidates import (
     IndexView,
     Question,
 )
-from retrieval_server.engine.filters import allowed_chunks
-from retrieval_server.engine.held_terms import HeldByChosen, HeldTerms
-from retrieval_server.engine.lexical import LexicalQuery, LexicalView, lexical_query
-from retrieval_server.engine.profiles import ranking_of
-from retrieval_server.engine.reranking import Reranker
-from retrieval_server.engine.selection import Chosen, FileCaps, Side, choose
+from retrieval_server.engine.ranking.profiles import ranking_of
+from retrieval_server.engine.ranking.reranking import Reranker
+from retrieval_server.engine.selecting import balance
+from retrieval_server.engine.selecting.selection import Chosen, FileCaps, Side, choose
+from retrieval_server.engine.words.asked_words import asked_words, names_nowhere
 from retrieval_server.errors import FieldError, InvalidRequest
 from retrieval_server.model import (
     ListScore,

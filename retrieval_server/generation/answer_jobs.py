@@ -91,23 +91,28 @@ class AnswerJobs:
     ) -> None:
         """Put a job into the queue; one of priority BATCH waits until there is room for it, or its time is over.
 
-        The command runs to its end although the caller leaves meanwhile; `cancel_when_alone` then ends the job.
+        The command runs to its end although the caller leaves meanwhile; `cancel_when_alone` then ends the job, unless
+        another call waits for it. Whoever follows it after this is to do so at once.
         """
-        while True:
-            enqueueing = asyncio.ensure_future(self._queue.enqueue(job, known, request_hash))
-            try:
-                await asyncio.shield(enqueueing)
-            except asyncio.CancelledError:
-                self._in_background(self._finish_enqueueing(enqueueing, job.job_id if cancel_when_alone else None))
-                raise
-            except Overloaded as error:
-                remaining_s = job.deadline.ToMilliseconds() / 1000 - time.time()
-                if job.priority != answer_pb2.ANSWER_PRIORITY_BATCH or remaining_s < error.retry_after_s:
+        self._waiters.join(job.job_id, cancel_when_alone=cancel_when_alone)
+        try:
+            while True:
+                enqueueing = asyncio.ensure_future(self._queue.enqueue(job, known, request_hash))
+                try:
+                    await asyncio.shield(enqueueing)
+                except asyncio.CancelledError:
+                    self._in_background(self._finish_enqueueing(enqueueing, job.job_id if cancel_when_alone else None))
                     raise
-                # Its caller reads no more items meanwhile: that is how a batch learns of a full queue.
-                await asyncio.sleep(error.retry_after_s)
-            else:
-                return
+                except Overloaded as error:
+                    remaining_s = job.deadline.ToMilliseconds() / 1000 - time.time()
+                    if job.priority != answer_pb2.ANSWER_PRIORITY_BATCH or remaining_s < error.retry_after_s:
+                        raise
+                    # Its caller reads no more items meanwhile: that is how a batch learns of a full queue.
+                    await asyncio.sleep(error.retry_after_s)
+                else:
+                    return
+        finally:
+            self._waiters.leave(job.job_id)
 
     async def follow(
         self, job_id: str, known: job_pb2.JobRetrieved | None, *, cancel_when_alone: bool
@@ -115,8 +120,8 @@ class AnswerJobs:
         """Yield the answer's events of a job.
 
         `known` stands in when the queue no longer has the first event; without either, NotFound is raised, or
-        Unavailable when the queue cannot be asked. When the
-        last caller of a job leaves before its end and one of them had `cancel_when_alone`, the job is cancelled.
+        Unavailable when the queue cannot be asked. When the last caller of a job leaves before its end and one of them
+        had `cancel_when_alone`, the job is cancelled.
         """
         transcript: Transcript | None = None
         ended = False
@@ -227,7 +232,7 @@ class AnswerJobs:
         with suppress(GroundwireError):
             await enqueueing
             if cancel_job_id is not None and not self._letting_go:
-                await self._queue.cancel(cancel_job_id)
+                await self._cancel_abandoned(cancel_job_id)
 
 
 def _is_worth_keeping(result: object, ended: job_pb2.JobEnded) -> bool:

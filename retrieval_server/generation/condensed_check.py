@@ -7,8 +7,8 @@ text in the conversation tells it to. All of that changes the words, so the word
 import re
 import unicodedata
 
-from retrieval_server.engine.analyser import analyse_terms
-from retrieval_server.engine.stop_words import STOP_TERMS
+from retrieval_server.engine.words.analyser import analyse_terms
+from retrieval_server.engine.words.stop_words import STOP_TERMS
 from retrieval_server.generation.claims import Claims, HeldWords, are_held
 from retrieval_server.generation.condensing import Conversation
 from retrieval_server.generation.conversation import standalone_question

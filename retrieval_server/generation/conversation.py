@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from retrieval_server.engine.analyser import analyse_terms
-from retrieval_server.engine.stop_words import STOP_TERMS
+from retrieval_server.engine.words.analyser import analyse_terms
+from retrieval_server.engine.words.stop_words import STOP_TERMS
 from retrieval_server.generation.claims import identifiers_as_written
 from retrieval_server.generation.question_words import AUXILIARIES
 

@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from retrieval_server.engine.analyser import analyse_terms
-from retrieval_server.engine.stop_words import STOP_TERMS
+from retrieval_server.engine.words.analyser import analyse_terms
+from retrieval_server.engine.words.stop_words import STOP_TERMS
 from retrieval_server.generation.sentences import line_spans
 from retrieval_server.model import Passage
 

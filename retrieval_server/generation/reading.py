@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from retrieval_server.engine.analyser import analyse_terms
-from retrieval_server.engine.asked_words import asked_words, compacted
-from retrieval_server.engine.held_terms import text_around
-from retrieval_server.engine.question_vocabulary import QUESTION_TERMS, VERBS
-from retrieval_server.engine.stop_words import STOP_TERMS, STOP_WORDS
+from retrieval_server.engine.judging.held_terms import text_around
+from retrieval_server.engine.words.analyser import analyse_terms
+from retrieval_server.engine.words.asked_words import asked_words, compacted
+from retrieval_server.engine.words.question_vocabulary import QUESTION_TERMS, VERBS
+from retrieval_server.engine.words.stop_words import STOP_TERMS, STOP_WORDS
 from retrieval_server.generation.claims import Claims
 from retrieval_server.model import Passage
 

@@ -6,7 +6,7 @@ rules are those of English questions; a question that none of them fits is left 
 
 import re
 
-from retrieval_server.engine.question_vocabulary import VERBS
+from retrieval_server.engine.words.question_vocabulary import VERBS
 from retrieval_server.generation.question_words import AUXILIARIES, MODALS, PARTICIPLES, PRONOUNS
 
 _MAX_QUESTION_WORDS = 40

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from retrieval_server.engine.asked_words import compacted
+from retrieval_server.engine.words.asked_words import compacted
 from retrieval_server.generation.evidence import content_terms
 from retrieval_server.generation.sentences import line_spans
 from retrieval_server.model import ContentKind, Passage

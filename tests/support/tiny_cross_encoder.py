@@ -10,7 +10,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
 
-from retrieval_server.engine.cross_encoder import TOKENIZER_NAME
+from retrieval_server.engine.ranking.cross_encoder import TOKENIZER_NAME
 
 _WORDS = ["[UNK]", "[CLS]", "[SEP]", "gate", "berth", "storm", "signal", "tea", "a", "b"]
 

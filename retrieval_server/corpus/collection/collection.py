@@ -38,7 +38,7 @@ from retrieval_server.corpus.lexical.lexical_follower import LexicalFollower
 from retrieval_server.corpus.snapshots.snapshots import frozen_database, link_dense, link_lexical
 from retrieval_server.corpus.vectors.dense_upkeep import Adopt, Step, next_step
 from retrieval_server.engine.chunkers import CHUNKER_VERSION
-from retrieval_server.engine.synonyms import SynonymTable
+from retrieval_server.engine.lexical.synonyms import SynonymTable
 from retrieval_server.model import FusionOverrides, PassageFilter, Profile
 
 # Up to this size an index built afresh costs a few seconds, off the request path.

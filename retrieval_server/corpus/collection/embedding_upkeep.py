@@ -8,7 +8,7 @@ import structlog
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.collection.vector_upkeep import OnWriter
 from retrieval_server.corpus.vectors.embedding import KnownVectors, embed_chunks
-from retrieval_server.engine.encoder import Encoder
+from retrieval_server.engine.encoding.encoder import Encoder
 
 _log = structlog.get_logger()
 

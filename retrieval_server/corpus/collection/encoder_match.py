@@ -7,7 +7,7 @@ from retrieval_server.corpus.database.reader import CorpusReader
 from retrieval_server.corpus.database.store import CorpusStore
 from retrieval_server.corpus.vectors.dense_manifest import VectorsOf
 from retrieval_server.corpus.vectors.dense_segments import DenseSegments
-from retrieval_server.engine.windows import WINDOWS_VERSION
+from retrieval_server.engine.encoding.windows import WINDOWS_VERSION
 
 
 def forget_vectors_of_another(store: CorpusStore, encoder_fingerprint: str) -> None:

@@ -26,7 +26,7 @@ from retrieval_server.corpus.documents.changes import ChunkToEmbed, EmbeddedWind
 from retrieval_server.corpus.documents.documents import ParsedDocument
 from retrieval_server.corpus.documents.titles import under_title
 from retrieval_server.corpus.vectors.embedding import embed_chunks, embed_few
-from retrieval_server.engine.encoder import Encoder
+from retrieval_server.engine.encoding.encoder import Encoder
 from retrieval_server.errors import FailedPrecondition, GroundwireError, NotFound
 from retrieval_server.model import ContentKind
 

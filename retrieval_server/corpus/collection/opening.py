@@ -8,7 +8,7 @@ from pathlib import Path
 from groundwire.v1 import error_pb2
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.lexical.known_terms import TermMemory
-from retrieval_server.engine.encoder import Encoder
+from retrieval_server.engine.encoding.encoder import Encoder
 from retrieval_server.errors import FailedPrecondition, GroundwireError
 
 

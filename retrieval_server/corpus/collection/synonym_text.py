@@ -2,7 +2,7 @@
 
 import json
 
-from retrieval_server.engine.synonyms import NO_SYNONYMS, SynonymGroup, SynonymTable
+from retrieval_server.engine.lexical.synonyms import NO_SYNONYMS, SynonymGroup, SynonymTable
 
 
 def synonyms_to_text(table: SynonymTable) -> str:

@@ -10,11 +10,11 @@ from retrieval_server.corpus.collection.collection_settings import CollectionSet
 from retrieval_server.corpus.collection.result_cache import ResultCache
 from retrieval_server.corpus.database.reader import CorpusReader
 from retrieval_server.corpus.lexical.known_terms import KnownTerms
-from retrieval_server.engine.chunk_table import ChunkTable, Place
 from retrieval_server.engine.dense import DenseView
-from retrieval_server.engine.lexical import LexicalView
-from retrieval_server.engine.proximity import TermKeys
-from retrieval_server.engine.synonyms import NO_SYNONYMS, SynonymTable
+from retrieval_server.engine.lexical.bm25 import LexicalView
+from retrieval_server.engine.lexical.synonyms import NO_SYNONYMS, SynonymTable
+from retrieval_server.engine.places.chunk_table import ChunkTable, Place
+from retrieval_server.engine.ranking.proximity import TermKeys
 from retrieval_server.model import FusionOverrides, Passage, Profile
 
 

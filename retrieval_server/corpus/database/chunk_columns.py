@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_server.corpus.files.durable_json import write_json
-from retrieval_server.engine.chunk_table import ChunkTable
+from retrieval_server.engine.places.chunk_table import ChunkTable
 
 _FORMAT_VERSION = 1
 # Reading fewer than this from the database takes a few hundredths of a second.

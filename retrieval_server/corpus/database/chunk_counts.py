@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrieval_server.engine.chunk_table import ChunkTable
+from retrieval_server.engine.places.chunk_table import ChunkTable
 from retrieval_server.model import ContentKind
 
 _ROWS_PER_STATEMENT = 500

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from retrieval_server.corpus.database.document_rows import StoredDocument, display_path, stored_documents
 from retrieval_server.corpus.documents.metadata import SetValue, metadata_from_json
-from retrieval_server.engine.filters import DocumentMatcher
-from retrieval_server.engine.globs import literal_start
+from retrieval_server.engine.places.filters import DocumentMatcher
+from retrieval_server.engine.places.globs import literal_start
 from retrieval_server.model import ContentKind, PassageFilter
 
 _LAST_CHAR = "\U0010ffff"

@@ -20,7 +20,7 @@ from retrieval_server.corpus.documents.metadata import (
 )
 from retrieval_server.corpus.documents.titles import titled_terms
 from retrieval_server.engine.chunkers import CHUNKER_VERSION
-from retrieval_server.engine.lexical import LexicalEntry
+from retrieval_server.engine.lexical.bm25 import LexicalEntry
 from retrieval_server.model import ContentKind
 
 _COLUMNS = """d.document_row, d.document_id, s.source_key, d.relative_path, s.display_prefix, d.language, d.kind,

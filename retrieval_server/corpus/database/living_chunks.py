@@ -8,7 +8,7 @@ from retrieval_server.corpus.database.chunk_columns import is_worth_storing, rea
 from retrieval_server.corpus.database.chunk_counts import ChunkCounts
 from retrieval_server.corpus.database.reader import CorpusReader
 from retrieval_server.corpus.documents.changes import CommittedChange
-from retrieval_server.engine.chunk_table import ChunkTable
+from retrieval_server.engine.places.chunk_table import ChunkTable
 
 
 class LivingChunks:

@@ -2,7 +2,7 @@
 
 import json
 
-from retrieval_server.engine.chunk_table import DocumentFacts
+from retrieval_server.engine.places.chunk_table import DocumentFacts
 from retrieval_server.model import Passage
 
 PASSAGES_BY_ID = """

@@ -24,8 +24,8 @@ from retrieval_server.corpus.documents.changes import EmbeddedWindows
 from retrieval_server.corpus.documents.metadata import filterable, set_title_of
 from retrieval_server.corpus.documents.moved_windows import MovedFile, moved_windows
 from retrieval_server.corpus.vectors.segment_files import Windows
-from retrieval_server.engine.chunk_table import ChunkTable, DocumentFacts, Place
 from retrieval_server.engine.chunkers import CHUNKER_VERSION
+from retrieval_server.engine.places.chunk_table import ChunkTable, DocumentFacts, Place
 from retrieval_server.errors import FailedPrecondition
 from retrieval_server.model import ContentKind, Passage, PassageFilter
 

@@ -21,7 +21,7 @@ from retrieval_server.corpus.documents.changes import (
 from retrieval_server.corpus.documents.metadata import set_title_of
 from retrieval_server.corpus.documents.titles import titled_terms
 from retrieval_server.corpus.files.commit_steps import CommitStep, passed
-from retrieval_server.engine.lexical import LexicalEntry, index_terms
+from retrieval_server.engine.lexical.bm25 import LexicalEntry, index_terms
 from retrieval_server.errors import GroundwireError, NotFound
 
 _DEAD_CHUNKS = "dead_chunk_count"

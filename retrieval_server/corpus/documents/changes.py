@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from retrieval_server.corpus.documents.documents import ParsedDocument
 from retrieval_server.corpus.documents.metadata import SetFields
-from retrieval_server.engine.lexical import LexicalEntry
+from retrieval_server.engine.lexical.bm25 import LexicalEntry
 from retrieval_server.model import ContentKind
 
 

@@ -10,8 +10,8 @@ from retrieval_server.corpus.documents.records import RecordChunk, read_record_f
 from retrieval_server.engine.chunkers import Chunk, LineIndex, chunk_text
 from retrieval_server.engine.chunkers.breadcrumbs import bounded
 from retrieval_server.engine.chunkers.sentences import sentence_chunks
-from retrieval_server.engine.languages import is_prose
-from retrieval_server.engine.lexical import index_terms
+from retrieval_server.engine.lexical.bm25 import index_terms
+from retrieval_server.engine.places.languages import is_prose
 from retrieval_server.model import ContentKind, MetadataValue
 
 MAX_RELATIVE_PATH_BYTES = 4096

@@ -4,8 +4,8 @@ import mimetypes
 from dataclasses import replace
 
 from retrieval_server.corpus.documents.documents import ParsedDocument, ParseLimits, SkippedFile, parse_document
-from retrieval_server.engine.languages import language_of
-from retrieval_server.engine.lexical import index_terms
+from retrieval_server.engine.lexical.bm25 import index_terms
+from retrieval_server.engine.places.languages import language_of
 
 # What the standard library has not, or has under another name.
 _SUFFIX_BY_MEDIA_TYPE = {

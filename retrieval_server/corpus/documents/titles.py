@@ -5,7 +5,7 @@ A title that was read from the document is among its headings already.
 
 from collections.abc import Sequence
 
-from retrieval_server.engine.analyser import analyse
+from retrieval_server.engine.words.analyser import analyse
 
 # Headings that would take more than a quarter of a window are all left out of it.
 _MAX_EMBEDDED_CHARS = 120

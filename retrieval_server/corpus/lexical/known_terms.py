@@ -5,7 +5,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
-from retrieval_server.engine.proximity import TermKeys, term_keys
+from retrieval_server.engine.ranking.proximity import TermKeys, term_keys
 
 DEFAULT_MEMORY_BYTES = 128 * 1024 * 1024
 # What an entry takes beside its keys: array, number and place in the table (219 bytes by tracemalloc, and slack).

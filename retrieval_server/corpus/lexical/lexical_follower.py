@@ -10,7 +10,7 @@ from retrieval_server.corpus.files.commit_steps import CommitStep, passed
 from retrieval_server.corpus.files.layout import LEXICAL, LEXICAL_STATE
 from retrieval_server.corpus.lexical.lexical_state import LexicalState
 from retrieval_server.corpus.lexical.refreshing import Refreshing
-from retrieval_server.engine.lexical import LexicalEntry, LexicalIndex, LexicalView
+from retrieval_server.engine.lexical.bm25 import LexicalEntry, LexicalIndex, LexicalView
 
 _LOCK_ERROR = "LockBusy"
 _LOCK_PATIENCE_S = 60.0

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from retrieval_server.corpus.files.durable_json import write_json
-from retrieval_server.engine.analyser import ANALYSER_VERSION
+from retrieval_server.engine.words.analyser import ANALYSER_VERSION
 
 
 class LexicalState:

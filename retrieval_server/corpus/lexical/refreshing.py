@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 
-from retrieval_server.engine.lexical import LexicalEntry, LexicalIndex
+from retrieval_server.engine.lexical.bm25 import LexicalEntry, LexicalIndex
 
 _LOOK_INTERVAL_S = 0.1
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from retrieval_server.corpus.files.commit_steps import CommitStep, passed
 from retrieval_server.corpus.vectors.dense_manifest import SegmentEntry, VectorsOf, read_manifest, write_manifest
 from retrieval_server.corpus.vectors.segment_files import SegmentCorrupt, Windows, open_segment, write_segment
-from retrieval_server.engine.chunk_set import ChunkSet
 from retrieval_server.engine.dense import DenseView, Similarity, VectorSegment
+from retrieval_server.engine.places.chunk_set import ChunkSet
 
 # Windows of more new chunks than this go to the disk; until then an update copies a few MB and writes nothing.
 _MAX_CHUNKS_IN_MEMORY = 4096

@@ -21,8 +21,8 @@ from retrieval_server.corpus.vectors.segment_files import (
     open_segment,
     with_stored_graph,
 )
-from retrieval_server.engine.chunk_set import ChunkSet
 from retrieval_server.engine.dense import Similarity, VectorSegment
+from retrieval_server.engine.places.chunk_set import ChunkSet
 
 # Here a scan takes 4 ms and a graph 2 (benchmarks/scale.py); below, a graph is not worth building.
 GRAPH_MIN_WINDOWS = 200_000

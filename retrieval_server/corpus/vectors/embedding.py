@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_server.corpus.documents.changes import ChunkToEmbed, EmbeddedWindows
-from retrieval_server.engine.encoder import Encoder
-from retrieval_server.engine.windows import window_texts
+from retrieval_server.engine.encoding.encoder import Encoder
+from retrieval_server.engine.encoding.windows import window_texts
 
 KnownVectors = Callable[[Sequence[bytes]], Mapping[bytes, NDArray[np.float32]]]
 

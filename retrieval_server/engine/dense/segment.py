@@ -5,7 +5,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_server.engine.chunk_set import ChunkSet
 from retrieval_server.engine.dense.graph import Graph
 from retrieval_server.engine.dense.quantised import (
     QuantisedQuery,
@@ -15,6 +14,7 @@ from retrieval_server.engine.dense.quantised import (
     scale_of,
     to_int8,
 )
+from retrieval_server.engine.places.chunk_set import ChunkSet
 
 # Below this, differences come from the order of summation.
 _SCORE_DECIMALS = 5

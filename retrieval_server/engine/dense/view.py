@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_server.engine.chunk_set import ChunkSet
 from retrieval_server.engine.dense.quantised import QuantisedQuery
 from retrieval_server.engine.dense.segment import VectorSegment
 from retrieval_server.engine.dense.similarity import Similarity
+from retrieval_server.engine.places.chunk_set import ChunkSet
 
 
 class DenseView:

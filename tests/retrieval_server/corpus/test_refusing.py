@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from retrieval_server.corpus.collection.collection import Collection
-from retrieval_server.engine.candidates import CandidateSearch
-from retrieval_server.engine.labels import GoldSpan, LabelledQuestion, first_hit_rank
-from retrieval_server.engine.profiles import NOT_TUNED, ranking_of
-from retrieval_server.engine.refusing import JUDGED_DEPTH, judged
+from retrieval_server.engine.ranking.candidates import CandidateSearch
+from retrieval_server.engine.ranking.profiles import NOT_TUNED, ranking_of
+from retrieval_server.engine.tuning.labels import GoldSpan, LabelledQuestion, first_hit_rank
+from retrieval_server.engine.tuning.refusing import JUDGED_DEPTH, judged
 from retrieval_server.model import FusionOverrides, Profile, RetrieveQuery
 from tests.retrieval_server.corpus.search_support import ENCODER, fill, opened_collection, search
 

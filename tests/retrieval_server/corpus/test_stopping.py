@@ -10,7 +10,7 @@ import pytest
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.database.store import CorpusStore
-from retrieval_server.engine.lexical import LexicalEntry, LexicalIndex
+from retrieval_server.engine.lexical.bm25 import LexicalEntry, LexicalIndex
 from tests.retrieval_server.corpus.support import change, parsed
 
 

@@ -9,7 +9,7 @@ from retrieval_server.corpus.documents.extraction.notebook import notebook_text
 from retrieval_server.corpus.documents.extraction.pdf import is_pdf, pdf_text
 from retrieval_server.corpus.documents.extraction.unusable import UnusableFile
 from retrieval_server.engine.chunkers.rst_markup import looks_like_restructuredtext
-from retrieval_server.engine.languages import language_of
+from retrieval_server.engine.places.languages import language_of
 from retrieval_server.model import ContentKind, MetadataValue
 
 _BROKEN_NOTEBOOK = ("json", ContentKind.DATA)

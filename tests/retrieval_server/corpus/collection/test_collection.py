@@ -12,7 +12,7 @@ from retrieval_server.corpus.lexical.lexical_state import LexicalState
 from retrieval_server.corpus.vectors.dense_segments import DenseSegments
 from retrieval_server.corpus.vectors.embedding import embed_chunks
 from retrieval_server.engine.dense import DenseView
-from retrieval_server.engine.lexical import LexicalIndex, lexical_query
+from retrieval_server.engine.lexical.bm25 import LexicalIndex, lexical_query
 from retrieval_server.engine.retriever import retrieve
 from retrieval_server.errors import FailedPrecondition, GroundwireError
 from retrieval_server.model import RetrieveQuery

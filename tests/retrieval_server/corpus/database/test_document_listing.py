@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from retrieval_server.corpus.database.document_listing import LIST_START, ListPlace, listed_documents
 from retrieval_server.corpus.database.document_rows import display_path
 from retrieval_server.corpus.database.schema import connect, create_or_check
-from retrieval_server.engine.globs import comparable_path, glob_pattern, literal_start
+from retrieval_server.engine.places.globs import comparable_path, glob_pattern, literal_start
 from retrieval_server.model import EVERYTHING, ContentKind, PassageFilter
 
 PREFIXES = ["", "/", "a", "a/b", "a/b/", "ab", "\u00e4", "\U0001f30a/x"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.database import chunk_columns
 from retrieval_server.corpus.database.chunk_columns import StoredColumns, read_columns, write_columns
-from retrieval_server.engine.chunk_table import ChunkTable
+from retrieval_server.engine.places.chunk_table import ChunkTable
 from tests.retrieval_server.corpus.support import DIMENSION, WordHashEncoder, change, embed_all, parsed
 
 
@@ -76,7 +76,7 @@ def a_table() -> ChunkTable:
 
 
 def _facts(*document_rows: int):
-    from retrieval_server.engine.chunk_table import DocumentFacts
+    from retrieval_server.engine.places.chunk_table import DocumentFacts
     from retrieval_server.model import ContentKind
 
     return [DocumentFacts(r, f"id{r}", f"p{r}", f"p{r}", "text", ContentKind.DOCS) for r in document_rows]

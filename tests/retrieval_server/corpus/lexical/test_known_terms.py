@@ -12,8 +12,8 @@ from retrieval_server.corpus.collection import synonym_text
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.collection.term_upkeep import learn_terms
 from retrieval_server.corpus.lexical.known_terms import KnownTerms, TermMemory
-from retrieval_server.engine.proximity import term_keys
-from retrieval_server.engine.synonyms import SynonymGroup, SynonymTable
+from retrieval_server.engine.lexical.synonyms import SynonymGroup, SynonymTable
+from retrieval_server.engine.ranking.proximity import term_keys
 from tests.retrieval_server.corpus.support import change, parsed
 
 TEXT = " ".join(f"word{number}" for number in range(50))

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from retrieval_server.corpus.lexical.refreshing import Refreshing
-from retrieval_server.engine.lexical import LexicalEntry
+from retrieval_server.engine.lexical.bm25 import LexicalEntry
 
 ENTRIES = [LexicalEntry(number, number, "lease") for number in range(3)]
 TIMEOUT_S = 60.0

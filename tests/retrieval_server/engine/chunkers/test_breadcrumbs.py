@@ -3,9 +3,9 @@
 import pytest
 
 from retrieval_server.corpus.documents.documents import MAX_TITLE_BYTES, ParsedDocument, ParseLimits, parse_document
-from retrieval_server.engine.analyser import analyse_terms
 from retrieval_server.engine.chunkers.breadcrumbs import CUT_MARK, MAX_BREADCRUMB_CHARS, MAX_BREADCRUMB_COUNT, bounded
-from retrieval_server.engine.windows import MAX_WINDOW_PIECES, window_texts
+from retrieval_server.engine.encoding.windows import MAX_WINDOW_PIECES, window_texts
+from retrieval_server.engine.words.analyser import analyse_terms
 
 MIB = 1024 * 1024
 LIMITS = ParseLimits(max_file_bytes=16 * MIB, max_line_chars=4 * MIB, max_chunk_chars=2000)

@@ -1,6 +1,6 @@
 """C, C++ and CUDA."""
 
-from tests.retrieval_server.engine.spans import chunks_in, outline
+from tests.retrieval_server.engine.chunkers.spans import chunks_in, outline
 
 HEADER = """\
 #ifndef POOL_H_

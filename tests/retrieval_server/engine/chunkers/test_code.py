@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval_server.engine.chunkers.syntaxes import SYNTAXES
-from tests.retrieval_server.engine.spans import assert_spans_cover, chunks_in, outline
+from tests.retrieval_server.engine.chunkers.spans import assert_spans_cover, chunks_in, outline
 
 FRAGMENTS = {
     "c": ["int f(int a) {\n", "struct S {\n", "#ifdef A\n", "#else\n", "#endif\n", "#define M(x) \\\n", "int g;\n"],

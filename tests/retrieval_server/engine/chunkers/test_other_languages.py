@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.retrieval_server.engine.spans import chunks_in, outline
+from tests.retrieval_server.engine.chunkers.spans import chunks_in, outline
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from retrieval_server.engine.chunkers.syntaxes import SYNTAXES
-from tests.retrieval_server.engine.spans import assert_spans_cover, chunks_in
+from tests.retrieval_server.engine.chunkers.spans import assert_spans_cover, chunks_in
 
 # Each of these takes minutes or gigabytes in some language when it is parsed as it stands.
 REPEATED = [

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retrieval_server.engine.chunk_set import ChunkSet
 from retrieval_server.engine.dense import DenseView, GraphCorrupt, GraphStopped, VectorSegment, build_graph, open_graph
 from retrieval_server.engine.dense.graph_process import build_graph_apart
+from retrieval_server.engine.places.chunk_set import ChunkSet
 from tests.retrieval_server.engine.dense.support import clustered
 
 COUNT, DIMENSION = 8000, 32

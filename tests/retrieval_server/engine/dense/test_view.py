@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retrieval_server.engine.chunk_set import ChunkSet
 from retrieval_server.engine.dense import DenseView, Similarity, VectorSegment
+from retrieval_server.engine.places.chunk_set import ChunkSet
 from tests.retrieval_server.engine.dense.support import best_by_chunk, clustered, segment, window_chunk_ids
 
 QUERY = np.array([1, 0], dtype=np.float32)

@@ -195,7 +195,8 @@ class TestGoingAway:
             await leaving
         queue.enqueue_gate.set()
         await answering.close()
-        await queue.answer(*GOOD)
+        async with asyncio.timeout(60):
+            await queue.answer(*GOOD)
         assert (await returning).text == "".join(GOOD)
         assert (queue.enqueued_count, queue.cancelled) == (1, [])
 

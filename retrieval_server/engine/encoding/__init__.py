@@ -1,0 +1,1 @@
+"""Text to vectors: what of a chunk is embedded, and the encoders."""

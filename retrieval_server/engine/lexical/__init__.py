@@ -1,0 +1,1 @@
+"""The BM25 list, and the synonyms that widen a query."""

@@ -1,0 +1,1 @@
+"""Labelled questions: what counts as found, and weights fitted to them."""

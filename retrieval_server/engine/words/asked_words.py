@@ -1,0 +1,101 @@
+"""What a question is about, word by word, and whether a passage holds it.
+
+A word is held in any spelling: `ModelRunner` by `model_runner.py`. Names are not said in other words, plain words are.
+Chinese and Japanese have no spaces between words, and Korean ends its words by what they do in the sentence: there, two
+characters that follow each other are a word.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from retrieval_server.engine.words.analyser import CJK_RUN, analyse_terms
+from retrieval_server.engine.words.question_vocabulary import QUESTION_TERMS
+from retrieval_server.engine.words.stop_words import STOP_TERMS
+
+_WORD = re.compile(r"[^\s,;:?!¿¡()\[\]\"“”„«»]+")
+_AROUND = ".`'’*-"
+_CLITIC = re.compile(r"(?:n['’]t|['’](?:s|m|re|ve|ll|d))$", re.IGNORECASE)
+_CONTRACTION = re.compile(r"I['’]")
+_SENTENCE_START = re.compile(r"(?:^|[.?!:]\s+|[\"“„«¿¡(]\s*)$")
+_NOT_LETTERS = re.compile(r"[\W_]+")
+# Written as code is: joined by "_", with a capital inside, or letters and digits in one.
+_IDENTIFIER = re.compile(r"\w_\w|[a-z0-9][A-Z]|[A-Z]{2}[a-z]|[^\W\d_]\d|\d[^\W\d_]")
+_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
+# Characters that questions and grammar are made of, in Chinese and, all of hiragana, in Japanese.
+_CJK_FUNCTION = re.compile("[的了吗呢么吧是有什怎哪谁几多少何候为在和与及其之个\\u3040-\\u309f]")
+# Shorter names are found inside of too many others.
+_MIN_COMPACT_CHARS = 4
+
+
+class Held(Protocol):
+    """The words of a passage, with those of its path and breadcrumbs."""
+
+    def terms(self, asked: frozenset[str]) -> frozenset[str]:
+        """Return those of the `asked` index terms that stand in it."""
+
+    def compact(self) -> str:
+        """Return its text as `compacted` does."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedWord:
+    """A word of a question with its index terms, function words left out; `is_name` if it is an identifier or so."""
+
+    text: str
+    terms: frozenset[str]
+    is_name: bool
+
+    def is_held(self, held: Held) -> bool:
+        """Tell whether a passage holds all of the word's terms, or the word spelt in another way."""
+        if held.terms(self.terms) == self.terms:
+            return True
+        compact = compacted(self.text)
+        # A plain word that is part of another one is not that word.
+        return self.is_name and len(compact) >= _MIN_COMPACT_CHARS and compact in held.compact()
+
+
+def compacted(text: str) -> str:
+    """Return the letters and digits of `text`, case-folded."""
+    return _NOT_LETTERS.sub("", text.casefold())
+
+
+def asked_words(question: str) -> tuple[AskedWord, ...]:
+    """Return the words of a question, in order, that are not what questions are made of; all when none is left."""
+    words = []
+    for match in _WORD.finditer(question):
+        for piece in _pieces(match.group()):
+            text = _CLITIC.sub("", piece.strip(_AROUND))
+            terms = frozenset(analyse_terms(text)) - STOP_TERMS
+            if terms:
+                words.append(AskedWord(text, terms, _is_name(text, question[: match.start()])))
+    telling = [word for word in words if word.is_name or not _is_of_questions(word)]
+    return tuple(telling or words)
+
+
+def names_nowhere(words: Sequence[AskedWord], passages: Sequence[Held]) -> bool:
+    """Tell whether some name among `words` stands in none of `passages`."""
+    return any(word.is_name and not any(word.is_held(held) for held in passages) for word in words)
+
+
+def _pieces(word: str) -> Iterator[str]:
+    """Yield a word, or each two characters of what it holds of Chinese, Japanese or Korean, and what lies between."""
+    position = 0
+    for run in CJK_RUN.finditer(word):
+        yield word[position : run.start()]
+        text = run.group()
+        yield from (text[i : i + 2] for i in range(max(len(text) - 1, 1)))
+        position = run.end()
+    yield word[position:]
+
+
+def _is_of_questions(word: AskedWord) -> bool:
+    return word.terms <= QUESTION_TERMS or _CJK_FUNCTION.search(word.text) is not None
+
+
+def _is_name(text: str, before: str) -> bool:
+    if _IDENTIFIER.search(text) and not _PLURAL_ACRONYM.fullmatch(text):
+        return True
+    is_capital = len(text) > 1 and text[0].isupper() and not _CONTRACTION.match(text)
+    return is_capital and not _SENTENCE_START.search(before)

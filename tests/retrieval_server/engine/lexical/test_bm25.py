@@ -1,0 +1,128 @@
+"""BM25 against values worked out by hand, and text that must never be a query language."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from retrieval_server.engine.lexical import bm25 as lexical
+from retrieval_server.engine.lexical.bm25 import LexicalEntry, LexicalIndex, index_terms, lexical_query
+from retrieval_server.engine.words.analyser import analyse
+
+
+@pytest.fixture
+def index(tmp_path: Path):
+    opened = LexicalIndex(tmp_path / "lexical")
+    yield opened
+    opened.close()
+
+
+def entries(*texts: str) -> list[LexicalEntry]:
+    return [LexicalEntry(chunk_id, chunk_id // 2, analyse(text)) for chunk_id, text in enumerate(texts, start=1)]
+
+
+def search(index: LexicalIndex, query: str, limit: int = 10) -> list[tuple[int, float]]:
+    return index.view().search(lexical_query(query), limit)
+
+
+def bm25(term_frequency: int, length: int, average_length: float, having: int, total: int) -> float:
+    idf = math.log(1 + (total - having + 0.5) / (having + 0.5))
+    return idf * term_frequency * 2.2 / (term_frequency + 1.2 * (0.25 + 0.75 * length / average_length))
+
+
+def test_scores_are_those_of_bm25(index: LexicalIndex):
+    index.replace((), entries("queue lease lease", "queue worker stream token", "heartbeat"))
+    average = 8 / 3
+    assert search(index, "lease") == [(1, pytest.approx(bm25(2, 3, average, 1, 3), abs=2e-3))]
+    assert search(index, "queue") == [
+        (1, pytest.approx(bm25(1, 3, average, 2, 3), abs=2e-3)),
+        (2, pytest.approx(bm25(1, 4, average, 2, 3), abs=2e-3)),
+    ]
+    both = bm25(2, 3, average, 1, 3) + bm25(1, 3, average, 2, 3)
+    assert search(index, "queue lease")[0] == (1, pytest.approx(both, abs=2e-3))
+
+
+def test_function_words_count_little_beside_others_and_fully_alone(index: LexicalIndex):
+    index.replace((), entries("what is this", "lease"))
+    assert next(chunk for chunk, _ in search(index, "what is the lease")) == 2
+    assert [chunk for chunk, _ in search(index, "what is this")] == [1]
+
+
+def test_among_many_chunks_function_words_order_what_other_words_find(
+    index: LexicalIndex, monkeypatch: pytest.MonkeyPatch
+):
+    # Every chunk has a length of its own, so that none ties with another.
+    index.replace(
+        (), entries(*(f"lease is n{number} {'what ' * (number % 3)} {'x ' * number}" for number in range(60)))
+    )
+    queries = ("what is the lease", "what is the lease n7", "what is n7", "lease", "what is")
+    expected = [search(index, query) for query in queries]
+    monkeypatch.setattr(lexical, "_MANY_CHUNKS", 1)
+    assert [search(index, query)[:10] for query in queries] == [hits[:10] for hits in expected]
+
+
+@pytest.mark.parametrize(
+    "query", ["AND", 'title:"x', "foo^", "*", "C++", "(" * 5000, "a OR", "[a TO", "\\", "x\0y", "~" * 50, "NOT -"]
+)
+def test_query_syntax_is_only_text(index: LexicalIndex, query: str):
+    index.replace((), entries("alpha beta"))
+    assert search(index, query) == []
+
+
+def test_a_query_of_thousands_of_words_keeps_its_heaviest(index: LexicalIndex):
+    index.replace((), entries("lease"))
+    assert [c for c, _ in search(index, "the of " * 500 + "lease " + " ".join(f"w{i}" for i in range(200)))] == [1]
+
+
+def test_a_replaced_document_is_gone_and_the_rest_stays(index: LexicalIndex):
+    index.replace((), entries("alpha one", "alpha two", "alpha three"))  # documents 0, 1, 1
+    index.replace([1], [LexicalEntry(9, 7, "alpha four")])
+    assert sorted(c for c, _ in search(index, "alpha")) == [1, 9]
+
+
+def test_a_rebuilt_index_scores_as_if_nothing_had_ever_been_deleted(index: LexicalIndex, tmp_path: Path):
+    kept = [*entries("alpha beta", "alpha gamma"), LexicalEntry(60, 60, "alpha delta")]
+    fresh = LexicalIndex(tmp_path / "fresh")
+    fresh.rebuild(kept)
+    index.replace((), kept[:2])
+    index.replace((), [LexicalEntry(50, 50, "alpha " * 9), kept[2]])
+    index.replace([50], ())
+    assert search(index, "alpha") != search(fresh, "alpha")
+    index.rebuild(kept)
+    assert search(index, "alpha") == search(fresh, "alpha")
+    fresh.close()
+
+
+def test_a_view_does_not_see_later_commits(index: LexicalIndex):
+    index.replace((), entries("alpha"))
+    before = index.view()
+    index.replace((), [LexicalEntry(5, 5, "alpha")])
+    assert len(before.search(lexical_query("alpha"), 10)) == 1
+    assert len(search(index, "alpha")) == 2
+
+
+def test_nothing_is_found_in_nothing(index: LexicalIndex):
+    assert search(index, "alpha") == []
+    assert search(index, "alpha", limit=0) == []
+
+
+def test_a_chunk_is_found_by_its_path_and_by_what_encloses_it(index: LexicalIndex):
+    index.replace((), [LexicalEntry(1, 1, index_terms("src/kv_cache.py", ["Scheduler"], ["free"], "pass"))])
+    for query in ("kv cache", "scheduler", "free", "kv_cache.py"):
+        assert [c for c, _ in search(index, query)] == [1], query
+
+
+def test_closing_without_waiting_for_merges_loses_nothing_and_they_are_taken_up_again(tmp_path: Path):
+    directory, count = tmp_path / "lexical", lexical._MERGED_SEGMENTS
+    index = LexicalIndex(directory)
+    for entry in entries(*(f"lease n{number}" for number in range(count))):
+        index.replace((), [entry])
+    index.close(waits_for_merges=False)
+    reopened = LexicalIndex(directory)
+    assert {chunk for chunk, _ in search(reopened, "lease", count)} == set(range(1, count + 1))
+    reopened.resume_merges()
+    reopened.close()
+    merged = LexicalIndex(directory)
+    assert merged._index.searcher().num_segments < lexical._MERGED_SEGMENTS
+    assert {chunk for chunk, _ in search(merged, "lease", count)} == set(range(1, count + 1))
+    merged.close()
