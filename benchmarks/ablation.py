@@ -29,7 +29,7 @@ from groundwire.recall import wilson_interval
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.engine import retriever
 from retrieval_server.engine.encoding.encoder import MiniLmEncoder
-from retrieval_server.engine.lexical import bm25 as lexical
+from retrieval_server.engine.lexical import bm25
 from retrieval_server.engine.ranking import candidates, profiles
 from retrieval_server.engine.ranking.candidates import Encode
 from retrieval_server.engine.ranking.priors import source_priors
@@ -111,7 +111,7 @@ PARTS = (
     Part("prior on vendored", _without_prior("vendored")),
     Part("prior on generated", _without_prior("generated")),
     Part("prior on changelogs", _without_prior("changelog")),
-    Part("function words light", lambda: patch.object(lexical, "_STOP_TERM_WEIGHT", 1.0)),
+    Part("function words light", lambda: patch.object(bm25, "_STOP_TERM_WEIGHT", 1.0)),
     Part("definition list", _constants(definition_weight=0.0)),
     Part("file coherence", _constants(file_passage_count=0)),
     Part("one passage a file", _constants(max_per_file=None)),

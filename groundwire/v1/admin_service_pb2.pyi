@@ -262,7 +262,7 @@ class DeadLetter(_message.Message):
     QUESTION_FIELD_NUMBER: _builtins.int
     REPLAYABLE_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
-    """The job."""
+    """The answer; of a job that condenses a question, which is no answer's own, an id with dots."""
     reason: _error_pb2.ErrorReason.ValueType
     """Why."""
     crash_count: _builtins.int
@@ -272,7 +272,7 @@ class DeadLetter(_message.Message):
     question: _builtins.str
     """The question."""
     replayable: _builtins.bool
-    """False when what is needed to replay it is gone."""
+    """False when what is needed to replay it is gone, and of a job that condenses: its answer has been made without it."""
     @_builtins.property
     def time(self) -> _timestamp_pb2.Timestamp:
         """When."""

@@ -385,7 +385,9 @@ class QuestionCondensing(_message.Message):
     method: Global___CondensingMethod.ValueType
     """By what: RULE or MODEL. RULE also when there was nothing to ask a model: no conversation, and no rewriting."""
     fallback_reason: _error_pb2.ErrorReason.ValueType
-    """Why it is RULE although a model was asked; unspecified when none was. GENERATION_FAILED: its text did not count."""
+    """Why it is RULE although a model was wanted; unspecified when none was. GENERATION_FAILED: its text did not count.
+    LIMIT_EXCEEDED: the question is too long to be put into one.
+    """
     fallback_message: _builtins.str
     """The same in one sentence, for people."""
     model: _builtins.str

@@ -14,7 +14,7 @@ from groundwire.v1 import admin_service_pb2 as pb
 from groundwire.v1 import admin_service_pb2_grpc, error_pb2
 from retrieval_server.api.convert_answer import check_request_id
 from retrieval_server.errors import FieldError, InvalidRequest
-from retrieval_server.generation.answer_jobs import answer_job_id, request_id_of
+from retrieval_server.generation.answer_jobs import answer_job_id, is_condensing_job, request_id_of
 from retrieval_server.generation.dead_letters import DeadLetters
 from retrieval_server.generation.queue_counts import QueueStats
 from retrieval_server.settings import ServerSettings
@@ -134,12 +134,17 @@ class AdminServicer(admin_service_pb2_grpc.AdminServiceServicer):
                 reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
                 metadata={"limit": str(_MAX_PAGE_SIZE), "actual": str(len(request.request_ids))},
             )
-        for number, request_id in enumerate(request.request_ids):
-            check_request_id(request_id, f"request_ids[{number}]")
-        purged_count = await self._queue.dead_letters.purge(
-            older_than_s=older_than_s, job_ids=[*map(answer_job_id, request.request_ids)]
-        )
+        job_ids = [_listed_job_id(one, f"request_ids[{number}]") for number, one in enumerate(request.request_ids)]
+        purged_count = await self._queue.dead_letters.purge(older_than_s=older_than_s, job_ids=job_ids)
         return pb.PurgeDeadLettersResponse(purged_count=purged_count)
+
+
+def _listed_job_id(request_id: str, field: str) -> str:
+    """Return the queue's id of a dead letter by the id that it is listed with; raises InvalidRequest."""
+    if is_condensing_job(request_id):
+        return request_id
+    check_request_id(request_id, field)
+    return answer_job_id(request_id)
 
 
 def _seen(page_token: str) -> tuple[int, str] | None:

@@ -15,6 +15,7 @@ from redis.asyncio import Redis
 
 from groundwire import __version__
 from groundwire.internal.v1 import job_pb2
+from groundwire.queue import scripts
 from groundwire.queue.keys import partition_of
 from groundwire.v1 import answer_pb2
 from retrieval_server.generation.near_questions import may_share_an_answer
@@ -100,12 +101,9 @@ class AnswerCache:
             text=ended.text, generator=ended.generator, ignores_answer_start=ended.ignores_answer_start
         )
         await self._redis.set(key, answer.SerializeToString(), px=self._ttl_ms)
-        if self._near is None:
-            return
-        bucket = self._key("near", identity, asked.bucket)
-        if await self._redis.hlen(bucket) < _MAX_NEAR_COUNT:
-            await self._redis.hset(bucket, asked.question, key)
-            await self._redis.pexpire(bucket, self._ttl_ms)
+        if self._near is not None:
+            bucket = self._key("near", identity, asked.bucket)
+            await scripts.NOTE_NEAR.run(self._redis, (bucket,), asked.question, key, _MAX_NEAR_COUNT, self._ttl_ms)
 
     async def _find_near(self, near: NearQuestions, asked: Asked, identity: str) -> job_pb2.CachedAnswer | None:
         stored = await cast(

@@ -1,6 +1,7 @@
 """The jobs of answers: into the queue, followed to their end, and cancelled when nobody waits for them any more."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing, suppress
@@ -56,10 +57,12 @@ class JobQueue(Protocol):
 
 
 _SCOPE = "answer.anonymous."
+_CONDENSING_SCOPE = "condense.anonymous."
+_CONDENSING_ID = re.compile(rf"{re.escape(_CONDENSING_SCOPE)}[\w-]+\.[0-9a-f]+", re.ASCII)
 
 
 def request_id_of(job_id: str) -> str:
-    """Return the `request_id` that `answer_job_id` made a queue's id of."""
+    """Return the `request_id` that `answer_job_id` made a queue's id of; one of another job as it is."""
     return job_id.removeprefix(_SCOPE)
 
 
@@ -70,6 +73,16 @@ def answer_job_id(request_id: str) -> str:
     identity yet, so all are "anonymous"; a request_id holds no dot, so no two scopes can meet in one id.
     """
     return f"{_SCOPE}{request_id}"
+
+
+def condensing_job_id(request_id: str, digest: bytes) -> str:
+    """Return the queue's id of the job that condenses a caller's question; `digest` is of what is asked."""
+    return f"{_CONDENSING_SCOPE}{request_id}.{digest.hex()[:16]}"
+
+
+def is_condensing_job(job_id: str) -> bool:
+    """Tell whether `condensing_job_id` makes such ids."""
+    return _CONDENSING_ID.fullmatch(job_id) is not None
 
 
 class AnswerJobs:

@@ -84,9 +84,9 @@ class DeadLetters:
     async def _read(self, unix_ms: int, job_id: str) -> DeadLetter:
         stored = await self._redis.hmget(self._partition(job_id).job(job_id), ["outcome", "crashes", "worker", "job"])
         outcome, crashes, worker, payload = cast("list[bytes | None]", stored)
-        question = ""
+        job = job_pb2.GenerationJob()
         try:
-            question = job_pb2.GenerationJob.FromString(payload or b"").question
+            job.ParseFromString(payload or b"")
         except DecodeError:
             payload = None
         return DeadLetter(
@@ -95,8 +95,9 @@ class DeadLetters:
             # The last crash was the one that ended it.
             crash_count=int(crashes or 0) + 1,
             worker_id=(worker or b"").decode(),
-            question=question,
-            replayable=outcome == b"DEAD_LETTER" and payload is not None,
+            question=job.question,
+            # Whoever waited for a condensed question has gone on without it.
+            replayable=outcome == b"DEAD_LETTER" and payload is not None and not job.HasField("condensing"),
         )
 
     def _partition(self, job_id: str) -> PartitionKeys:

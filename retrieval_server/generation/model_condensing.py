@@ -11,7 +11,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import answer_pb2, error_pb2
 from retrieval_server.errors import Expired, GroundwireError, InternalFault
-from retrieval_server.generation.answer_jobs import AnswerJobs
+from retrieval_server.generation.answer_jobs import AnswerJobs, condensing_job_id
 from retrieval_server.generation.answer_model import Priority, Question
 from retrieval_server.generation.condensed_check import cleaned, fault_in
 from retrieval_server.generation.condensing import MAX_TYPED_CHARS, Condensing, CondensingMethod, Conversation
@@ -20,7 +20,6 @@ from retrieval_server.generation.job_messages import PRIORITIES
 
 log = structlog.get_logger()
 
-_SCOPE = "condense.anonymous."
 # Enough for one question; a model that goes on has not asked one.
 _MAX_COMPLETION_TOKENS = 96
 _TIME_SHARE = 0.25
@@ -76,7 +75,8 @@ class ModelCondensing:
     async def _asked(self, question: Question, conversation: Conversation, limit_s: float) -> tuple[str, str]:
         """Return the model's question and the model; raises GroundwireError when there is none that counts."""
         if len(conversation.typed) > MAX_TYPED_CHARS:
-            raise _Rejected(f"No model is asked for a question of more than {MAX_TYPED_CHARS:,} characters.")
+            told = f"No model is asked for a question of more than {MAX_TYPED_CHARS:,} characters."
+            raise GroundwireError(error_pb2.ERROR_REASON_LIMIT_EXCEEDED, told)
         conversation = conversation.end()
         await self._jobs.require_worker()
         job = _job(question, conversation, limit_s)
@@ -116,7 +116,7 @@ def _job(question: Question, conversation: Conversation, limit_s: float) -> job_
         condensing=job_pb2.CondensingTask(history=turns),
     )
     # The same id for the same text alone: a caller may use an id anew after a failure, for another question, too.
-    job.job_id = f"{_SCOPE}{question.request_id}.{_digest(job).hex()[:16]}"
+    job.job_id = condensing_job_id(question.request_id, _digest(job))
     return job
 
 

@@ -15,10 +15,10 @@ from groundwire.v1 import admin_service_pb2 as pb
 from groundwire.v1 import admin_service_pb2_grpc, error_pb2
 from retrieval_server.api.admin_servicer import AdminServicer
 from retrieval_server.api.interceptor import RpcInterceptor
-from retrieval_server.generation.answer_jobs import answer_job_id
+from retrieval_server.generation.answer_jobs import answer_job_id, condensing_job_id
 from retrieval_server.generation.answer_queue import AnswerQueue
 from retrieval_server.settings import ServerSettings
-from tests.generation_worker.harness import end_of, next_job, put
+from tests.generation_worker.harness import end_of, make_job, next_job, put
 from tests.generation_worker.queue_fixtures import make_consumer, queue, redis
 
 __all__ = ["make_consumer", "queue", "redis"]
@@ -105,6 +105,24 @@ async def test_they_are_purged_by_age_by_id_or_all_and_leave_no_key(
     assert await listed(stub) == []
     left = {key async for key in redis.scan_iter("gw:*")}
     assert left == {KEYS.jobs.encode(), b"gw:{0}:counters"}
+
+
+async def test_one_that_condensed_a_question_can_be_purged_by_its_id_but_not_replayed(
+    stub: Stub, queue: AnswerQueue
+) -> None:
+    job_id = condensing_job_id("q-1", b"what was asked")
+    job = make_job(job_id, "and that?")
+    job.condensing.SetInParent()
+    await queue.enqueue(job, job_pb2.JobRetrieved(request_id="q-1"), b"h")
+    await queue._end(job_id, Ending(job_pb2.JOB_OUTCOME_DEAD_LETTER, error_pb2.ERROR_REASON_JOB_DEAD_LETTERED))
+    [letter] = (await stub.ListDeadLetters(pb.ListDeadLettersRequest())).dead_letters
+    assert (letter.question, letter.replayable) == ("and that?", False)
+    with pytest.raises(grpc.aio.AioRpcError) as raised:
+        await stub.ReplayDeadLetter(pb.ReplayDeadLetterRequest(request_id=letter.request_id))
+    assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    purged = await stub.PurgeDeadLetters(pb.PurgeDeadLettersRequest(request_ids=[letter.request_id]))
+    assert purged.purged_count == 1
+    assert await listed(stub) == []
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ async def test_what_was_left_to_chance_is_neither_kept_nor_given_and_a_seed_leav
 
 
 async def test_near_questions_share_an_answer_only_when_asked_for_and_never_with_a_contrary_one(
-    caching, own_valkey
+    caching, own_valkey, redis
 ) -> None:
     enabled = "How is caching enabled by default?"
     await answer_first(caching, own_valkey, a_job("exact", enabled))
@@ -158,6 +158,8 @@ async def test_near_questions_share_an_answer_only_when_asked_for_and_never_with
     reordered = a_job("near", "How is caching enabled per default?")
     reordered.passages.reverse()
     assert await is_answered_at_once(near, reordered)
+    [bucket] = [key async for key in redis.scan_iter("gw:*:near:*")]
+    assert 0 < await redis.pttl(bucket) <= 60_000
     assert not await is_answered_at_once(near, a_job("contrary", "How is caching disabled by default?"))
     assert not await is_answered_at_once(near, a_job("elsewhere", "How is caching enabled per default?", text="other"))
     strict = make_queue(

@@ -18,7 +18,7 @@ from groundwire.models.locate import FP32_NAME, EncoderFiles, ModelCorrupt, Mode
 from groundwire.models.minilm_names import ATTENTION_MASK, EMBEDDING, INPUT_IDS
 from retrieval_server.engine.encoding.encoder import MAX_PIECES, EncodingStopped, MiniLmEncoder
 
-GOLDEN = Path(__file__).parents[2] / "fixtures" / "golden" / "minilm_reference.json"
+GOLDEN = Path(__file__).parents[3] / "fixtures" / "golden" / "minilm_reference.json"
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from retrieval_server.engine.lexical import bm25 as lexical
+from retrieval_server.engine.lexical import bm25
 from retrieval_server.engine.lexical.bm25 import LexicalEntry, LexicalIndex, index_terms, lexical_query
 from retrieval_server.engine.words.analyser import analyse
 
@@ -57,7 +57,7 @@ def test_among_many_chunks_function_words_order_what_other_words_find(
     )
     queries = ("what is the lease", "what is the lease n7", "what is n7", "lease", "what is")
     expected = [search(index, query) for query in queries]
-    monkeypatch.setattr(lexical, "_MANY_CHUNKS", 1)
+    monkeypatch.setattr(bm25, "_MANY_CHUNKS", 1)
     assert [search(index, query)[:10] for query in queries] == [hits[:10] for hits in expected]
 
 
@@ -113,7 +113,7 @@ def test_a_chunk_is_found_by_its_path_and_by_what_encloses_it(index: LexicalInde
 
 
 def test_closing_without_waiting_for_merges_loses_nothing_and_they_are_taken_up_again(tmp_path: Path):
-    directory, count = tmp_path / "lexical", lexical._MERGED_SEGMENTS
+    directory, count = tmp_path / "lexical", bm25._MERGED_SEGMENTS
     index = LexicalIndex(directory)
     for entry in entries(*(f"lease n{number}" for number in range(count))):
         index.replace((), [entry])
@@ -123,6 +123,6 @@ def test_closing_without_waiting_for_merges_loses_nothing_and_they_are_taken_up_
     reopened.resume_merges()
     reopened.close()
     merged = LexicalIndex(directory)
-    assert merged._index.searcher().num_segments < lexical._MERGED_SEGMENTS
+    assert merged._index.searcher().num_segments < bm25._MERGED_SEGMENTS
     assert {chunk for chunk, _ in search(merged, "lease", count)} == set(range(1, count + 1))
     merged.close()

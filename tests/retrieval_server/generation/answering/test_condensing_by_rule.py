@@ -51,7 +51,7 @@ async def test_what_does_not_count_is_made_by_rule_and_told_why(
 async def test_a_long_text_is_not_even_sent(answering: Answering, queue: FakeQueue) -> None:
     long = replace(ASKED, for_model=replace(TALK, typed="word " * MAX_TYPED_CHARS))
     how = await by_rule(answering, queue, long)
-    assert how.fallback_reason == error_pb2.ERROR_REASON_GENERATION_FAILED
+    assert how.fallback_reason == error_pb2.ERROR_REASON_LIMIT_EXCEEDED
     assert queue.enqueued_count == 1
 
 
