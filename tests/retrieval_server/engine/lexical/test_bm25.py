@@ -25,7 +25,7 @@ def search(index: LexicalIndex, query: str, limit: int = 10) -> list[tuple[int, 
     return index.view().search(lexical_query(query), limit)
 
 
-def bm25(term_frequency: int, length: int, average_length: float, having: int, total: int) -> float:
+def bm25_score(term_frequency: int, length: int, average_length: float, having: int, total: int) -> float:
     idf = math.log(1 + (total - having + 0.5) / (having + 0.5))
     return idf * term_frequency * 2.2 / (term_frequency + 1.2 * (0.25 + 0.75 * length / average_length))
 
@@ -33,12 +33,12 @@ def bm25(term_frequency: int, length: int, average_length: float, having: int, t
 def test_scores_are_those_of_bm25(index: LexicalIndex):
     index.replace((), entries("queue lease lease", "queue worker stream token", "heartbeat"))
     average = 8 / 3
-    assert search(index, "lease") == [(1, pytest.approx(bm25(2, 3, average, 1, 3), abs=2e-3))]
+    assert search(index, "lease") == [(1, pytest.approx(bm25_score(2, 3, average, 1, 3), abs=2e-3))]
     assert search(index, "queue") == [
-        (1, pytest.approx(bm25(1, 3, average, 2, 3), abs=2e-3)),
-        (2, pytest.approx(bm25(1, 4, average, 2, 3), abs=2e-3)),
+        (1, pytest.approx(bm25_score(1, 3, average, 2, 3), abs=2e-3)),
+        (2, pytest.approx(bm25_score(1, 4, average, 2, 3), abs=2e-3)),
     ]
-    both = bm25(2, 3, average, 1, 3) + bm25(1, 3, average, 2, 3)
+    both = bm25_score(2, 3, average, 1, 3) + bm25_score(1, 3, average, 2, 3)
     assert search(index, "queue lease")[0] == (1, pytest.approx(both, abs=2e-3))
 
 
