@@ -73,12 +73,12 @@ def holds_value(line: str, value: str) -> bool:
 
 def identifiers_as_written(text: str) -> list[str]:
     """Return the identifiers of `text`, each once, in order, as they are written: with their dots and dashes."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     for match in _WRITTEN.finditer(text):
         written = match.group()
-        if (text[match.start() - 1 : match.start()] == "`" or any(_identifiers(written))) and written not in found:
-            found.append(written)
-    return found
+        if written not in found and (text[match.start() - 1 : match.start()] == "`" or any(_identifiers(written))):
+            found[written] = None
+    return list(found)
 
 
 def are_held(claims: Claims, sources: Iterable[HeldWords]) -> bool:

@@ -12,9 +12,7 @@ from retrieval_server.engine.words.stop_words import STOP_TERMS
 from retrieval_server.generation.claims import identifiers_as_written
 from retrieval_server.generation.question_words import AUXILIARIES
 
-_WHAT_ABOUT = re.compile(
-    r"\s*(?:and|but|so|ok(?:ay)?)?,?\s*(?:what|how)\s+about\s+(?P<rest>.+?)\s*\?*\s*$", re.IGNORECASE
-)
+_WHAT_ABOUT = re.compile(r"(?:and|but|so|ok(?:ay)?)?,?\s*(?:what|how)\s+about\s+(?P<new>.+)", re.IGNORECASE)
 _OPENING = re.compile(r"\s*(?:and|but|so|then|also|ok(?:ay)?),?\s+", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"\b(?:its|their)\b", re.IGNORECASE)
 _PRONOUN = re.compile(
@@ -27,6 +25,9 @@ _PREPOSITIONS = frozenset(("after", "at", "by", "for", "from", "if", "in", "on",
 _MAX_SUBJECT_WORDS = 8
 _MAX_SUBJECT_NAMES = 2
 _MIN_STANDALONE_TERMS = 2
+# Each turn could otherwise multiply the one before: a name that stands there often, by what takes its place.
+_MAX_REPLACED = 4
+_MAX_COMPLETED_CHARS = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def standalone_question(question: str, history: Sequence[Turn]) -> str:
     """Return `question` with what it leaves to the turns before it (oldest first) filled in; as it is if nothing.
 
     "What about x?" asks the last full question of x. A pronoun stands for the subject of the last full question: the
-    names in it, else those of its answer, else its own words.
+    names in it, else those of its answer, else its own words. What would become longer than a question is stays too.
     """
     full = ""
     answer = ""
@@ -54,12 +55,14 @@ def standalone_question(question: str, history: Sequence[Turn]) -> str:
 def _completed(question: str, before: str, answer: str) -> str:
     if not before:
         return question
-    if about := _WHAT_ABOUT.match(question):
-        return (
-            f"{before.rstrip(' ?.')} {about.group('rest')}?"
-            if _is_place(about.group("rest"))
-            else _about(before, about.group("rest"), answer)
-        )
+    plain = " ".join(question.split())  # over a long run of spaces the patterns would take for ever
+    made = _filled_in(plain, before, answer)
+    return question if made == plain or len(made) > _MAX_COMPLETED_CHARS else made
+
+
+def _filled_in(question: str, before: str, answer: str) -> str:
+    if (about := _WHAT_ABOUT.match(question)) and (new := about["new"].rstrip(" ?")):
+        return f"{before.rstrip(' ?.')} {new}?" if _is_place(new) else _about(before, new, answer)
     opened = _OPENING.match(question)
     rest = question[opened.end() :] if opened else question
     subject = _subject(before, answer)
@@ -87,7 +90,7 @@ def _about(before: str, new: str, answer: str) -> str:
     names = identifiers_as_written(before)
     new_names = identifiers_as_written(new)
     if names and (new_names or len(new.split()) == 1):
-        return before.replace(names[0] if len(names) == 1 else _most_alike(names, new), new)
+        return before.replace(names[0] if len(names) == 1 else _most_alike(names, new), new, _MAX_REPLACED)
     subject = _subject(before, answer)
     return f"{before.rstrip(' ?.')}: {new}, {subject}?" if subject else f"{before.rstrip(' ?.')}: {new}?"
 

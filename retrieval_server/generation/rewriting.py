@@ -16,8 +16,8 @@ _GREETING = re.compile(
     re.IGNORECASE,
 )
 _THANKS = re.compile(
-    r"[\s,.;!–-]*\b(?:many thanks|thanks|thank you|thx|cheers|please)\b"
-    r"(?:\s+(?:a lot|so much|very much|in advance|for (?:any|your) help))*[\s.!]*(?=\?*\s*$)",
+    r"(?<![\s,.;!–-])[\s,.;!–-]*+\b(?:many thanks|thanks|thank you|thx|cheers|please)\b"
+    r"(?:\s+(?:a lot|so much|very much|in advance|for (?:any|your) help))*[\s.!]*+(?=\?*\s*$)",
     re.IGNORECASE,
 )
 _ASKING = re.compile(

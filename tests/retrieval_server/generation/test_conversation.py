@@ -1,5 +1,7 @@
 """Follow-ups are completed from the conversation by rule; questions that stand by themselves stay as they are."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +38,25 @@ def test_a_follow_up_is_completed(history: list[Turn], question: str, expected: 
 def test_follow_ups_build_on_each_other() -> None:
     history = [*NAMED, Turn("What about min_load?", "It is 1.")]
     assert standalone_question("Where is it defined?", history) == "Where is min_load of GateCrane defined?"
+
+
+def test_no_conversation_makes_a_question_grow_without_end() -> None:
+    def asked(name: str) -> str:
+        return f"What about {f'{name} ' * 2000}?"
+
+    history = [Turn(asked(name)) for name in ("a_b", "c_d", "e_f", "g_h")]
+    assert standalone_question(asked("i_j"), history) == asked("i_j")
+    often = [Turn("What is " + "a_b " * 900 + "?"), *(Turn(f"What about x_{n}?") for n in range(40))]
+    assert len(standalone_question("What about " + "c_d " * 900 + "?", often)) <= 4000
+
+
+@pytest.mark.parametrize(
+    "question", [" " * 8000 + "x", f"what about x{' ' * 8000}y", f"what about x{'?' * 8000}y", "what about " * 700]
+)
+def test_long_runs_of_one_character_take_no_time(question: str) -> None:
+    started_s = time.process_time()
+    standalone_question(question, [*NAMED, Turn(question), *NAMED])
+    assert time.process_time() - started_s < 1.0
 
 
 @given(

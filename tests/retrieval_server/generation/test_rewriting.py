@@ -1,5 +1,7 @@
 """A single question without its courtesies, direct, with the names of the sentences around it."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,3 +53,11 @@ def test_rewriting_again_changes_nothing() -> None:
     once = rewritten_question("Hey, please tell me where the gate is locked. Thank you so much!")
     assert once == "Where is the gate locked?"
     assert rewritten_question(once) == once
+
+
+@pytest.mark.parametrize("run", [" ", ".", ", ", "- ", "!"])
+def test_long_runs_of_one_character_take_no_time(run: str) -> None:
+    question = f"How is it locked, thanks{run * (8000 // len(run))}x{run * (8000 // len(run))}y?"
+    started_s = time.process_time()
+    rewritten_question(question)
+    assert time.process_time() - started_s < 0.5
