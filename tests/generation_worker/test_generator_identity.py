@@ -11,10 +11,11 @@ def test_the_order_of_what_is_set_does_not_matter_and_all_of_it_does():
     assert len(made) == 6
 
 
-def test_files_differ_by_size_beginning_or_end(tmp_path: Path):
+def test_files_differ_by_size_beginning_middle_or_end(tmp_path: Path):
     mib = 1024 * 1024
     contents = [b"", b"GGUF", b"GGUF" + b"\0" * 3 * mib, b"GGUX" + b"\0" * 3 * mib, b"GGUF" + b"\0" * 3 * mib + b"!"]
     contents.append(contents[2][:-1] + b"!")
+    contents.append(contents[2][:mib] + b"\1" * mib + contents[2][2 * mib :])
     found = set()
     for number, content in enumerate(contents):
         path = tmp_path / str(number)

@@ -11,7 +11,7 @@ from retrieval_server.model import ContentKind
 MAX_WINDOW_PIECES = 254
 _MAX_HEADER_PIECES = 64
 _MAX_OVERLAP_PIECES = 48
-WINDOWS_VERSION = 8
+WINDOWS_VERSION = 9
 
 CountPieces = Callable[[Sequence[str]], list[int]]
 
