@@ -68,7 +68,12 @@ class LabelledDataset:
 
     def _told_of_items(self, error: client.InvalidRequest) -> str:
         """Name the items as the dataset does: the server counts those that were sent."""
-        return _SENT_QUESTION.sub(lambda found: f"{self.items[int(found[1])].label}: ", str(error))
+
+        def label(found: re.Match[str]) -> str:
+            number = int(found[1])
+            return f"{self.items[number].label}: " if number < len(self.items) else found[0]
+
+        return _SENT_QUESTION.sub(label, str(error))
 
 
 def read_labelled(path: str) -> LabelledDataset:
