@@ -11,7 +11,7 @@ from generation_worker.engine_thread import EngineThread
 from generation_worker.job_runner import JobRunner
 from groundwire.internal.v1 import job_pb2
 from groundwire.queue.connection import connect
-from retrieval_server.generation.answer_queue import AnswerQueue
+from retrieval_server.generation.jobs.answer_queue import AnswerQueue
 
 REPEAT_COUNT = 10
 LEASE_S = 10.0

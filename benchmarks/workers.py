@@ -9,7 +9,7 @@ from benchmarks.stage import CannotMeasureError, Stage
 from groundwire.cpu import usable_core_count
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import passage_pb2
-from retrieval_server.generation.answer_queue import AnswerQueue
+from retrieval_server.generation.jobs.answer_queue import AnswerQueue
 
 JOB_COUNT = 8
 PROMPT_TOKENS = 768

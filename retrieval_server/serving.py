@@ -23,9 +23,9 @@ from retrieval_server.engine.encoding.encoder import Encoder, MiniLmEncoder
 from retrieval_server.engine.encoding.hashing_encoder import HashingEncoder
 from retrieval_server.engine.ranking.cross_encoder import CrossEncoder
 from retrieval_server.errors import GroundwireError
-from retrieval_server.generation.answer_cache import NearQuestions
-from retrieval_server.generation.answer_queue import AnswerQueue
 from retrieval_server.generation.answering import Answering
+from retrieval_server.generation.cache.answer_cache import NearQuestions
+from retrieval_server.generation.jobs.answer_queue import AnswerQueue
 from retrieval_server.listen_address import check_listen_address
 from retrieval_server.metrics import Metrics
 from retrieval_server.settings import ServerSettings

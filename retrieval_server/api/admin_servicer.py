@@ -14,9 +14,9 @@ from groundwire.v1 import admin_service_pb2 as pb
 from groundwire.v1 import admin_service_pb2_grpc, error_pb2
 from retrieval_server.api.convert_answer import check_request_id
 from retrieval_server.errors import FieldError, InvalidRequest
-from retrieval_server.generation.answer_jobs import answer_job_id, is_condensing_job, request_id_of
-from retrieval_server.generation.dead_letters import DeadLetters
-from retrieval_server.generation.queue_counts import QueueStats
+from retrieval_server.generation.jobs.answer_jobs import answer_job_id, is_condensing_job, request_id_of
+from retrieval_server.generation.jobs.dead_letters import DeadLetters
+from retrieval_server.generation.jobs.queue_counts import QueueStats
 from retrieval_server.settings import ServerSettings
 
 Context = grpc.aio.ServicerContext[Any, Any]

@@ -14,10 +14,10 @@ from retrieval_server.api.convert_answer import check_request_id, event_to_pb, q
 from retrieval_server.api.in_flight import worked_on
 from retrieval_server.api.status import item_status
 from retrieval_server.errors import FieldError, GroundwireError, InternalFault, InvalidRequest, fields_under
-from retrieval_server.generation.answer_model import Priority
 from retrieval_server.generation.answering import Answering
-from retrieval_server.generation.condensing_message import condensing_to_pb
-from retrieval_server.generation.job_messages import dropped_to_pb, packed_to_pb
+from retrieval_server.generation.answers.answer_model import Priority
+from retrieval_server.generation.jobs.job_messages import dropped_to_pb, packed_to_pb
+from retrieval_server.generation.questions.condensing_message import condensing_to_pb
 from retrieval_server.settings import ServerSettings
 
 Context = grpc.aio.ServicerContext[Any, Any]

@@ -12,7 +12,7 @@ from retrieval_server.api.convert_packing import history_from_pb, packing_option
 from retrieval_server.api.convert_sampling import sampling_options
 from retrieval_server.api.status import item_status
 from retrieval_server.errors import FieldError, InvalidRequest
-from retrieval_server.generation.answer_model import (
+from retrieval_server.generation.answers.answer_model import (
     DEFAULT_MIN_SUPPORTED,
     AnswerMode,
     AnswerOptions,
@@ -29,12 +29,12 @@ from retrieval_server.generation.answer_model import (
     Result,
     Retrieved,
 )
-from retrieval_server.generation.answer_modes import MODE_FROM_PB, PROMPT_A_PASSAGE, mode_to_pb
-from retrieval_server.generation.condensing import Conversation
-from retrieval_server.generation.condensing_message import condensing_to_pb
-from retrieval_server.generation.conversation import standalone_question
-from retrieval_server.generation.job_messages import dropped_to_pb, packed_to_pb
-from retrieval_server.generation.rewriting import rewritten_question
+from retrieval_server.generation.answers.answer_modes import MODE_FROM_PB, PROMPT_A_PASSAGE, mode_to_pb
+from retrieval_server.generation.jobs.job_messages import dropped_to_pb, packed_to_pb
+from retrieval_server.generation.questions.condensing import Conversation
+from retrieval_server.generation.questions.condensing_message import condensing_to_pb
+from retrieval_server.generation.questions.conversation import standalone_question
+from retrieval_server.generation.questions.rewriting import rewritten_question
 from retrieval_server.passage_message import passage_to_pb
 from retrieval_server.settings import ServerSettings
 

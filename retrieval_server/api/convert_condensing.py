@@ -2,8 +2,8 @@
 
 from groundwire.v1 import answer_pb2
 from retrieval_server.errors import FieldError, InvalidRequest
-from retrieval_server.generation.condensing import CondensingMethod
-from retrieval_server.generation.condensing_message import METHOD_FROM_PB
+from retrieval_server.generation.questions.condensing import CondensingMethod
+from retrieval_server.generation.questions.condensing_message import METHOD_FROM_PB
 from retrieval_server.settings import ServerSettings
 
 

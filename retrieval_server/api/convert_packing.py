@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from groundwire.v1 import answer_pb2
 from retrieval_server.errors import FieldError, InvalidRequest
-from retrieval_server.generation.conversation import Turn
-from retrieval_server.generation.packing import PackingOptions, PackingOrder
+from retrieval_server.generation.packing.packing import PackingOptions, PackingOrder
+from retrieval_server.generation.questions.conversation import Turn
 from retrieval_server.settings import ServerSettings
 
 _MIN_FOCUS_CHARS = 100

@@ -2,7 +2,7 @@
 
 from groundwire.v1 import answer_service_pb2
 from retrieval_server.errors import FieldError
-from retrieval_server.generation.sampling import Sampling
+from retrieval_server.generation.answers.sampling import Sampling
 
 _MAX_TEMPERATURE = 2.0
 _MAX_STOP_COUNT = 8

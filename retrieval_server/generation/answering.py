@@ -16,8 +16,7 @@ from retrieval_server.errors import (
     Unavailable,
     fields_under,
 )
-from retrieval_server.generation.answer_jobs import AnswerJobs, JobQueue, answer_job_id
-from retrieval_server.generation.answer_model import (
+from retrieval_server.generation.answers.answer_model import (
     AnswerMode,
     Event,
     Fallback,
@@ -26,15 +25,16 @@ from retrieval_server.generation.answer_model import (
     Result,
     Retrieved,
 )
-from retrieval_server.generation.answer_modes import PROMPT_A_PASSAGE
-from retrieval_server.generation.direct_answers import extractive_events, skipped_events
-from retrieval_server.generation.job_messages import add_plan, job_message, retrieved_message
-from retrieval_server.generation.job_plan import plan_job
-from retrieval_server.generation.kept_answers import KeptAnswers
+from retrieval_server.generation.answers.answer_modes import PROMPT_A_PASSAGE
+from retrieval_server.generation.cache.kept_answers import KeptAnswers
+from retrieval_server.generation.checking.reading import missing_words
+from retrieval_server.generation.extracting.direct_answers import extractive_events, skipped_events
+from retrieval_server.generation.jobs.answer_jobs import AnswerJobs, JobQueue, answer_job_id
+from retrieval_server.generation.jobs.job_messages import add_plan, job_message, retrieved_message
+from retrieval_server.generation.jobs.job_plan import plan_job
 from retrieval_server.generation.model_condensing import ModelCondensing
-from retrieval_server.generation.packing import Packing, without
-from retrieval_server.generation.prompt_packing import PackedPrompt, pack_passage_prompts, pack_prompt
-from retrieval_server.generation.reading import missing_words
+from retrieval_server.generation.packing.packing import Packing, without
+from retrieval_server.generation.packing.prompt_packing import PackedPrompt, pack_passage_prompts, pack_prompt
 from retrieval_server.model import RetrieveQuery, RetrieveResult, SkippedReason
 from retrieval_server.passage_message import passage_to_pb
 from retrieval_server.settings import ServerSettings

@@ -11,12 +11,12 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import answer_pb2, error_pb2
 from retrieval_server.errors import Expired, GroundwireError, InternalFault
-from retrieval_server.generation.answer_jobs import AnswerJobs, condensing_job_id
-from retrieval_server.generation.answer_model import Priority, Question
-from retrieval_server.generation.condensed_check import cleaned, fault_in
-from retrieval_server.generation.condensing import MAX_TYPED_CHARS, Condensing, CondensingMethod, Conversation
-from retrieval_server.generation.failures import failure_of
-from retrieval_server.generation.job_messages import PRIORITIES
+from retrieval_server.generation.answers.answer_model import Priority, Question
+from retrieval_server.generation.jobs.answer_jobs import AnswerJobs, condensing_job_id
+from retrieval_server.generation.jobs.failures import failure_of
+from retrieval_server.generation.jobs.job_messages import PRIORITIES
+from retrieval_server.generation.questions.condensed_check import cleaned, fault_in
+from retrieval_server.generation.questions.condensing import MAX_TYPED_CHARS, Condensing, CondensingMethod, Conversation
 
 log = structlog.get_logger()
 

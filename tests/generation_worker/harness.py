@@ -12,7 +12,7 @@ from typing import Any
 
 from generation_worker.consumer import Consumer
 from groundwire.internal.v1 import job_pb2
-from retrieval_server.generation.answer_queue import AnswerQueue, EnqueueOutcome
+from retrieval_server.generation.jobs.answer_queue import AnswerQueue, EnqueueOutcome
 
 PROJECT_DIR = Path(__file__).resolve().parents[2]
 POLL_S = 0.01

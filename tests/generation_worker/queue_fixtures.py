@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from generation_worker.consumer import BLOCK_S, Consumer
 from groundwire.queue.connection import connect
-from retrieval_server.generation.answer_queue import AnswerQueue
+from retrieval_server.generation.jobs.answer_queue import AnswerQueue
 from tests.generation_worker.harness import ScriptedWorker, make_queue
 from tests.support.valkey import Valkey
 

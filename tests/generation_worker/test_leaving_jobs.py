@@ -17,7 +17,7 @@ from groundwire.internal.v1 import job_pb2
 from groundwire.queue.connection import connect
 from groundwire.queue.keys import PartitionKeys
 from groundwire.v1 import error_pb2
-from retrieval_server.generation.answer_queue import AnswerQueue
+from retrieval_server.generation.jobs.answer_queue import AnswerQueue
 from tests.generation_worker.harness import end_of, eventually, make_queue, next_job, put
 from tests.support.fake_openai import FakeOpenAi, refuses, says
 

@@ -7,7 +7,7 @@ import redis
 
 from groundwire.queue.events import decode_event
 from groundwire.queue.keys import GROUP, PartitionKeys
-from retrieval_server.generation.answer_jobs import answer_job_id
+from retrieval_server.generation.jobs.answer_jobs import answer_job_id
 from tests.support.deadline import POLL_S
 from tests.support.valkey import Valkey
 

@@ -12,8 +12,8 @@ from groundwire.internal.v1 import job_pb2
 from groundwire.queue.ending import EXPIRED, EndAttempt, Ending, EndResult, dead_letter
 from groundwire.queue.keys import PartitionKeys
 from retrieval_server.errors import Unavailable
-from retrieval_server.generation import job_reaper
-from retrieval_server.generation.job_reaper import JobReaper
+from retrieval_server.generation.jobs import job_reaper
+from retrieval_server.generation.jobs.job_reaper import JobReaper
 from tests.generation_worker.harness import all_events, eventually, make_queue, next_job, put
 
 pytestmark = pytest.mark.chaos

@@ -3,8 +3,8 @@
 from groundwire.internal.v1 import job_pb2
 from groundwire.queue.ending import Ending
 from groundwire.queue.keys import PartitionKeys
-from retrieval_server.generation import job_reaper
-from retrieval_server.generation.job_reaper import JobReaper
+from retrieval_server.generation.jobs import job_reaper
+from retrieval_server.generation.jobs.job_reaper import JobReaper
 from tests.generation_worker.harness import end_of, eventually, make_queue, next_job, put
 
 FINISHED = Ending(job_pb2.JOB_OUTCOME_FINISHED)

@@ -8,7 +8,7 @@ from groundwire.internal.v1 import job_pb2
 from groundwire.queue.ending import Ending
 from groundwire.v1 import answer_pb2, error_pb2
 from retrieval_server.errors import Overloaded
-from retrieval_server.generation.answer_queue import AnswerQueue
+from retrieval_server.generation.jobs.answer_queue import AnswerQueue
 from tests.generation_worker.harness import make_job, make_queue, next_job
 
 INTERACTIVE = answer_pb2.ANSWER_PRIORITY_INTERACTIVE

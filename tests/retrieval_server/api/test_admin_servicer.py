@@ -15,7 +15,7 @@ from groundwire.v1 import admin_service_pb2_grpc, error_pb2
 from retrieval_server.api.admin_servicer import AdminServicer
 from retrieval_server.api.interceptor import RpcInterceptor
 from retrieval_server.errors import Unavailable
-from retrieval_server.generation.queue_counts import QueueStats
+from retrieval_server.generation.jobs.queue_counts import QueueStats
 from retrieval_server.settings import ServerSettings
 
 

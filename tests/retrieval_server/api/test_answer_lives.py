@@ -9,8 +9,8 @@ from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import answer_pb2, error_pb2
 from groundwire.v1 import answer_service_pb2 as pb
 from retrieval_server.errors import Unavailable
-from retrieval_server.generation.answer_jobs import answer_job_id
 from retrieval_server.generation.answering import Answering
+from retrieval_server.generation.jobs.answer_jobs import answer_job_id
 from tests.retrieval_server.api.test_answer_servicer import ASKED, Stub, answering, corpus, options, queue, stub
 from tests.retrieval_server.generation.answering.support import GOOD
 from tests.retrieval_server.generation.fake_queue import FakeQueue

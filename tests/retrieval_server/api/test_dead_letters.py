@@ -15,8 +15,8 @@ from groundwire.v1 import admin_service_pb2 as pb
 from groundwire.v1 import admin_service_pb2_grpc, error_pb2
 from retrieval_server.api.admin_servicer import AdminServicer
 from retrieval_server.api.interceptor import RpcInterceptor
-from retrieval_server.generation.answer_jobs import answer_job_id, condensing_job_id
-from retrieval_server.generation.answer_queue import AnswerQueue
+from retrieval_server.generation.jobs.answer_jobs import answer_job_id, condensing_job_id
+from retrieval_server.generation.jobs.answer_queue import AnswerQueue
 from retrieval_server.settings import ServerSettings
 from tests.generation_worker.harness import end_of, make_job, next_job, put
 from tests.generation_worker.queue_fixtures import make_consumer, queue, redis

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from retrieval_server.generation.sentences import LINE_BREAK
+from retrieval_server.generation.text.sentences import LINE_BREAK
 from retrieval_server.model import ContentKind, Passage
 
 

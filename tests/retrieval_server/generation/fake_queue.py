@@ -7,7 +7,7 @@ from functools import partial
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import answer_pb2, error_pb2
 from retrieval_server.errors import Conflict, GroundwireError, NotFound
-from retrieval_server.generation.queue_counts import NoWorker
+from retrieval_server.generation.jobs.queue_counts import NoWorker
 
 JobEvent = job_pb2.JobEvent
 

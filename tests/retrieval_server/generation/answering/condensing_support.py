@@ -4,10 +4,10 @@ import asyncio
 from dataclasses import replace
 
 from groundwire.internal.v1 import job_pb2
-from retrieval_server.generation.answer_model import Question, Result
 from retrieval_server.generation.answering import Answering
-from retrieval_server.generation.condensing import Condensing, CondensingMethod, Conversation
-from retrieval_server.generation.conversation import Turn
+from retrieval_server.generation.answers.answer_model import Question, Result
+from retrieval_server.generation.questions.condensing import Condensing, CondensingMethod, Conversation
+from retrieval_server.generation.questions.conversation import Turn
 from tests.retrieval_server.generation.answering.support import GOOD, QUESTION, collect, result_of
 from tests.retrieval_server.generation.fake_queue import FakeQueue
 

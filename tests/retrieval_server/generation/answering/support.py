@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from retrieval_server.errors import InvalidRequest
-from retrieval_server.generation.answer_jobs import answer_job_id
-from retrieval_server.generation.answer_model import (
+from retrieval_server.generation.answering import Answering
+from retrieval_server.generation.answers.answer_model import (
     AnswerMode,
     AnswerOptions,
     AnswerState,
@@ -19,7 +19,7 @@ from retrieval_server.generation.answer_model import (
     Result,
     Retrieved,
 )
-from retrieval_server.generation.answering import Answering
+from retrieval_server.generation.jobs.answer_jobs import answer_job_id
 from retrieval_server.model import Passage, RetrieveQuery, RetrieveResult, SkippedReason
 from tests.retrieval_server.generation.documents import whole
 from tests.retrieval_server.generation.fake_queue import FakeQueue

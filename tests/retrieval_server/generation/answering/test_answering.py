@@ -17,13 +17,13 @@ from retrieval_server.errors import (
     Overloaded,
     Unavailable,
 )
-from retrieval_server.generation.answer_model import (
+from retrieval_server.generation.answering import Answering
+from retrieval_server.generation.answers.answer_model import (
     AnswerMode,
     AnswerState,
     Fallback,
     Restarted,
 )
-from retrieval_server.generation.answering import Answering
 from retrieval_server.model import SkippedReason
 from tests.retrieval_server.generation.answering.support import (
     BAD,

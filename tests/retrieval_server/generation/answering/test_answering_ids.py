@@ -13,15 +13,15 @@ from retrieval_server.errors import (
     NotFound,
     Unavailable,
 )
-from retrieval_server.generation import answer_jobs
-from retrieval_server.generation.answer_model import (
+from retrieval_server.generation.answering import Answering
+from retrieval_server.generation.answers.answer_model import (
     AnswerMode,
     AnswerState,
     Fallback,
     OnDisconnect,
     Result,
 )
-from retrieval_server.generation.answering import Answering
+from retrieval_server.generation.jobs import answer_jobs
 from retrieval_server.model import SkippedReason
 from tests.retrieval_server.generation.answering.support import (
     BAD,

@@ -9,8 +9,8 @@ import pytest
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import error_pb2
 from retrieval_server.errors import Overloaded
-from retrieval_server.generation.answer_model import Fallback, Priority
 from retrieval_server.generation.answering import Answering
+from retrieval_server.generation.answers.answer_model import Fallback, Priority
 from tests.retrieval_server.generation.answering.support import GOOD, OPTIONS, QUESTION, asking
 from tests.retrieval_server.generation.fake_queue import FakeQueue
 

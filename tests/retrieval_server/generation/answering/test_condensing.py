@@ -8,7 +8,7 @@ import pytest
 
 from groundwire.v1 import answer_pb2
 from retrieval_server.generation.answering import Answering
-from retrieval_server.generation.condensing import Condensing, CondensingMethod
+from retrieval_server.generation.questions.condensing import Condensing, CondensingMethod
 from tests.retrieval_server.generation.answering.condensing_support import (
     ASKED,
     CONDENSED,

@@ -9,9 +9,9 @@ import pytest
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import answer_pb2, error_pb2
 from retrieval_server.errors import Overloaded, Unavailable
-from retrieval_server.generation.answer_model import AnswerMode, Priority, Question
 from retrieval_server.generation.answering import Answering
-from retrieval_server.generation.condensing import MAX_TYPED_CHARS, CondensingMethod
+from retrieval_server.generation.answers.answer_model import AnswerMode, Priority, Question
+from retrieval_server.generation.questions.condensing import MAX_TYPED_CHARS, CondensingMethod
 from retrieval_server.settings import ServerSettings
 from tests.retrieval_server.generation.answering.condensing_support import (
     ASKED,

@@ -8,9 +8,9 @@ import pytest
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import error_pb2
 from retrieval_server.errors import Unavailable
-from retrieval_server.generation import answer_jobs
-from retrieval_server.generation.answer_model import AnswerState, Fallback
 from retrieval_server.generation.answering import Answering
+from retrieval_server.generation.answers.answer_model import AnswerState, Fallback
+from retrieval_server.generation.jobs import answer_jobs
 from tests.retrieval_server.generation.answering.support import GOOD, QUESTION, asking, collect, result_of
 from tests.retrieval_server.generation.fake_queue import FakeQueue
 

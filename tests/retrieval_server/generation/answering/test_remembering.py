@@ -4,8 +4,8 @@ import asyncio
 
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import error_pb2
-from retrieval_server.generation.answer_model import Fallback
 from retrieval_server.generation.answering import Answering
+from retrieval_server.generation.answers.answer_model import Fallback
 from tests.retrieval_server.generation.answering.support import BAD, GOOD, JOB_ID, QUESTION, ask, asking, collect
 from tests.retrieval_server.generation.fake_queue import FakeQueue
 

@@ -1,0 +1,1 @@
+"""The producer's side of the queue: jobs in, events out, dead letters, and the ends of all of them."""

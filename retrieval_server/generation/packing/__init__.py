@@ -1,0 +1,1 @@
+"""What of the passages a model is given to read."""

@@ -1,0 +1,1 @@
+"""Questions, by their words: condensed from a conversation, rewritten, compared, restated."""

@@ -1,0 +1,1 @@
+"""What stands in passages and answers: sentences, lines, values, units, claims."""
