@@ -15,6 +15,7 @@ from client._corpus_calls import CorpusCalls
 from client._evaluation_calls import EvaluationCalls
 from client._filter_types import PassageFilter
 from client._health import Health, check_health
+from client._message_fields import building
 from client._queue_calls import QueueCalls
 from client._rpc import Rpc, check_size
 from client._synonym_calls import SynonymCalls
@@ -223,9 +224,9 @@ class AsyncClient(CorpusCalls, UpkeepCalls, QueueCalls, SynonymCalls, Evaluation
         self, request_id: str, *, after_sequence: int = 0
     ) -> AsyncGenerator[answers.AnswerEvent, None]:
         """Yield the events of a running or finished answer that come after number `after_sequence`."""
-        with _requests.building("request_id"):
+        with building("request_id"):
             request = answer_service_pb2.AttachAnswerRequest(request_id=request_id)
-        with _requests.building("after_sequence"):
+        with building("after_sequence"):
             request.after_sequence = after_sequence
         async with aclosing(follow_answer(self._rpc, request, timeout_s=MAX_ANSWER_S)) as events:
             async for event in events:
@@ -233,7 +234,7 @@ class AsyncClient(CorpusCalls, UpkeepCalls, QueueCalls, SynonymCalls, Evaluation
 
     async def cancel_answer(self, request_id: str) -> bool:
         """End a job; False when it had ended before."""
-        with _requests.building("request_id"):
+        with building("request_id"):
             request = answer_service_pb2.CancelAnswerRequest(request_id=request_id)
         stub = answer_service_pb2_grpc.AnswerServiceStub(self._rpc.channel)
         return (await self._rpc.unary(stub.CancelAnswer, request)).cancelled

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from client import _evaluation_types as evaluation
 from client._convert import enum_of
+from client._message_fields import building
 from client._passage_types import FusionOverrides, RetrievalProfile
-from client._requests import building
 from groundwire.v1 import evaluation_service_pb2, retrieval_service_pb2
 
 

@@ -9,7 +9,7 @@ from client import _convert_corpus, _corpus_requests
 from client import _corpus_types as corpus
 from client._channel import DEFAULT_COLLECTION
 from client._filter_types import PassageFilter
-from client._requests import building
+from client._message_fields import building
 from client._rpc import Rpc
 from client._translate import from_item_status
 from client.errors import ServerFault

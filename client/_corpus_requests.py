@@ -8,7 +8,7 @@ from google.protobuf import timestamp_pb2
 
 from client._corpus_types import UNSET, DocumentKey, MetadataValue, Similarity, Unset
 from client._filter_types import MetadataCondition, PassageFilter
-from client._requests import building
+from client._message_fields import building
 from client.errors import invalid_field
 from groundwire.v1 import collection_pb2, corpus_service_pb2, document_pb2, filter_pb2, metadata_pb2, passage_pb2
 

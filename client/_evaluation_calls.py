@@ -8,6 +8,7 @@ from client import _evaluation_types as evaluation
 from client import _passage_types as passages
 from client._channel import DEFAULT_COLLECTION
 from client._filter_types import PassageFilter
+from client._message_fields import building
 from client._rpc import Rpc
 from groundwire.v1 import evaluation_service_pb2, evaluation_service_pb2_grpc, retrieval_service_pb2
 
@@ -73,14 +74,14 @@ class EvaluationCalls:
 
     async def tuned_fusion(self, collection: str = DEFAULT_COLLECTION) -> tuple[evaluation.TunedFusion, ...]:
         """Return what tuning has set on a collection."""
-        with _requests.building("collection"):
+        with building("collection"):
             request = evaluation_service_pb2.GetTunedFusionRequest(collection=collection)
         response = await self._rpc.unary(self._evaluation.GetTunedFusion, request)
         return tuple(_convert_evaluation.tuned_fusion(one) for one in response.tuned_fusions)
 
     async def reset_tuned_fusion(self, collection: str = DEFAULT_COLLECTION) -> None:
         """Put a collection back to the constants of the profiles."""
-        with _requests.building("collection"):
+        with building("collection"):
             request = evaluation_service_pb2.ResetTunedFusionRequest(collection=collection)
         await self._rpc.unary(self._evaluation.ResetTunedFusion, request)
 

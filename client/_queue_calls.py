@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncGenerator, Sequence
 
-from client import _convert, _requests
+from client import _convert
 from client import _queue_types as queue
+from client._message_fields import building
 from client._rpc import Rpc
 from groundwire.v1 import admin_service_pb2, admin_service_pb2_grpc
 
@@ -43,16 +44,16 @@ class QueueCalls:
 
     async def replay_dead_letter(self, request_id: str) -> None:
         """Put a job that was given up back into the queue; `attach_answer` tells how it goes."""
-        with _requests.building("request_id"):
+        with building("request_id"):
             request = admin_service_pb2.ReplayDeadLetterRequest(request_id=request_id)
         await self._rpc.unary(self._admin.ReplayDeadLetter, request)
 
     async def purge_dead_letters(self, request_ids: Sequence[str] = (), *, older_than_s: float | None = None) -> int:
         """Remove jobs that were given up, all or those named, and of them the older ones; return how many went."""
         request = admin_service_pb2.PurgeDeadLettersRequest()
-        with _requests.building("request_ids"):
+        with building("request_ids"):
             request.request_ids.extend(request_ids)
         if older_than_s is not None:
-            with _requests.building("older_than"):
+            with building("older_than"):
                 request.older_than.FromNanoseconds(round(older_than_s * 1e9))
         return (await self._rpc.unary(self._admin.PurgeDeadLetters, request)).purged_count

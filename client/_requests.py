@@ -1,25 +1,13 @@
 """The boundary for what is asked: arguments to protobuf, with what protobuf cannot hold refused by name."""
 
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from client._answer_types import AnswerOptions, ConversationTurn
 from client._filter_types import PassageFilter
+from client._message_fields import building
 from client._passage_types import FusionOverrides, RetrievalProfile
-from client.errors import invalid_field
 from groundwire.v1 import answer_pb2, answer_service_pb2, retrieval_service_pb2
-
-
-@contextmanager
-def building(field: str) -> Iterator[None]:
-    """Turn what protobuf cannot hold (a number that is too large, text that is not Unicode) into InvalidRequest."""
-    try:
-        yield
-    except UnicodeEncodeError:
-        raise invalid_field(field, "holds bytes that are not UTF-8 text") from None
-    except (ValueError, OverflowError) as error:
-        raise invalid_field(field, f"cannot be sent: {error}") from None
 
 
 def retrieve_request(

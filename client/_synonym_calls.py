@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from client._channel import DEFAULT_COLLECTION
-from client._requests import building
+from client._message_fields import building
 from client._rpc import Rpc
 from groundwire.v1 import corpus_service_pb2, corpus_service_pb2_grpc
 

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from client import _convert_corpus
 from client import _corpus_types as corpus
 from client._channel import DEFAULT_COLLECTION
-from client._requests import building
+from client._message_fields import building
 from client._rpc import Rpc
 from client.errors import ServerFault
 from groundwire.v1 import corpus_service_pb2, corpus_service_pb2_grpc

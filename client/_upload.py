@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from client import _convert_corpus
 from client._corpus_types import SyncedFile, SyncProgress, SyncSummary
+from client._message_fields import building
 from client._read import NotTakenError, read_regular_file
-from client._requests import building
 from client._rpc import Rpc
 from client._walk import Root, Scan
 from client.errors import ServerFault

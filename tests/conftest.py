@@ -1,6 +1,7 @@
 """Fixtures that tests of several parts share."""
 
 import os
+import signal
 import subprocess
 import sys
 import uuid
@@ -24,6 +25,9 @@ settings.register_profile(
     "groundwire", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("groundwire")
+
+# A shell that runs this in the background lets it ignore Ctrl-C, and so would every process that a test interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
