@@ -16,6 +16,7 @@ from tests.support.client import run_client
 from tests.support.deadline import wait_until
 from tests.support.fake_openai import FakeOpenAi, Reply, Request, delta, says
 from tests.support.processes import PROJECT_DIR, Server, ServiceProcess, Worker
+from tests.support.remote_worker import remote_worker
 from tests.support.rpc import refused
 from tests.support.valkey import Valkey
 
@@ -49,14 +50,10 @@ def make_worker(
     module_process: Callable[[ServiceProcess], ServiceProcess],
 ) -> Callable[[], Worker]:
     def start() -> Worker:
-        folder = tmp_path_factory.mktemp("worker")
-        worker = Worker(
-            folder,
-            redis_url=a_valkey.url,
-            GROUNDWIRE_MODELS_DIR=str(folder / "no models"),
-            GROUNDWIRE_BACKENDS="openai",
-            GROUNDWIRE_OPENAI_URL=remote.url,
-            GROUNDWIRE_OPENAI_MODEL="big-model",
+        worker = remote_worker(
+            tmp_path_factory.mktemp("worker"),
+            a_valkey,
+            remote,
             GROUNDWIRE_BACKEND_FAILURE_LIMIT="1000",
             GROUNDWIRE_LEASE_S="5",
         )

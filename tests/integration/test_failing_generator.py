@@ -12,6 +12,7 @@ from tests.support.client import run_client
 from tests.support.deadline import wait_until
 from tests.support.fake_openai import FakeOpenAi, refuses, says
 from tests.support.processes import PROJECT_DIR, Server, ServiceProcess, Worker
+from tests.support.remote_worker import remote_worker
 from tests.support.valkey import Valkey
 
 QUESTION = "How long may a visiting boat stay at the guest pontoon?"
@@ -22,13 +23,12 @@ ANEW = AnswerOptions(generate_anew=True)
 NO_FALLBACK = AnswerOptions(generate_anew=True, fallback=AnswerFallback.NONE, timeout_s=100.0)
 
 
-def remote_worker(folder: Path, valkey: Valkey, remote: FakeOpenAi) -> Worker:
-    return Worker(
+def impatient_worker(folder: Path, valkey: Valkey, remote: FakeOpenAi) -> Worker:
+    """One that leaves the remote model alone after two failures, for a short while."""
+    return remote_worker(
         folder,
-        redis_url=valkey.url,
-        GROUNDWIRE_BACKENDS="openai",
-        GROUNDWIRE_OPENAI_URL=remote.url,
-        GROUNDWIRE_OPENAI_MODEL="big-model",
+        valkey,
+        remote,
         GROUNDWIRE_BACKEND_FAILURE_LIMIT="2",
         GROUNDWIRE_BACKEND_COOLDOWN_S=str(COOLDOWN_S),
     )
@@ -48,7 +48,7 @@ def a_server(
     module_process: Callable[[ServiceProcess], ServiceProcess],
 ) -> Server:
     """A server on examples/harbour, with one worker, which has found out that its generator fails."""
-    module_process(remote_worker(tmp_path_factory.mktemp("worker"), a_valkey, broken)).start()
+    module_process(impatient_worker(tmp_path_factory.mktemp("worker"), a_valkey, broken)).start()
     server = Server(tmp_path_factory.mktemp("server"), redis_url=a_valkey.url, GROUNDWIRE_ENCODER="hashing")
     module_process(server).start()
     run_client(server.address, "index", "examples/harbour", cwd=PROJECT_DIR).assert_ok()
@@ -94,7 +94,7 @@ def test_another_worker_answers_and_only_what_it_says_again_comes_from_the_cache
     """Both serve a "big-model", at different addresses: one's answers are not the other's."""
     asked_count = len(broken.requests)
     with FakeOpenAi(says(SENTENCE)) as remote, Client(a_server.address) as asking:
-        other = own_process(remote_worker(tmp_path, a_valkey, remote))
+        other = own_process(impatient_worker(tmp_path, a_valkey, remote))
         other.start()
         wait_until(lambda: asking.queue_stats().accepting_worker_count, timeout_s=60, what="a worker that takes jobs")
         given = [asking.answer(QUESTION).generator for _ in range(2)]

@@ -25,6 +25,7 @@ from retrieval_server.api.caller import CALLER_KEY, MAX_CALLER_CHARS
 from tests.support.client import run_client
 from tests.support.fake_openai import FakeOpenAi, Reply, Request, delta, refuses, says
 from tests.support.processes import PROJECT_DIR, Server, ServiceProcess, Worker
+from tests.support.remote_worker import remote_worker
 from tests.support.rpc import refused
 from tests.support.valkey import Valkey
 
@@ -55,14 +56,10 @@ def a_worker(
     tmp_path_factory: pytest.TempPathFactory,
     module_process: Callable[[ServiceProcess], ServiceProcess],
 ) -> Worker:
-    folder = tmp_path_factory.mktemp("worker")
-    worker = Worker(
-        folder,
-        redis_url=a_valkey.url,
-        GROUNDWIRE_MODELS_DIR=str(folder / "no models"),
-        GROUNDWIRE_BACKENDS="openai",
-        GROUNDWIRE_OPENAI_URL=remote.url,
-        GROUNDWIRE_OPENAI_MODEL="big-model",
+    worker = remote_worker(
+        tmp_path_factory.mktemp("worker"),
+        a_valkey,
+        remote,
         GROUNDWIRE_OPENAI_API_KEY=KEY,
         GROUNDWIRE_OPENAI_EXTRA='{"user": "groundwire"}',
         GROUNDWIRE_BACKEND_FAILURE_LIMIT="1000",
