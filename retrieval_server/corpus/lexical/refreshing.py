@@ -64,7 +64,7 @@ class Refreshing:
         error: BaseException | None = None
         try:
             self._index.rebuild(self._until_stopped(entries, has_read))
-        except BaseException as raised:
+        except BaseException as raised:  # a panic of Tantivy is no Exception; whoever waits gets it
             error = raised
         with self._changing:
             if self._is_abandoned:
