@@ -55,12 +55,12 @@ def coarse_products(query: QuantisedQuery, rows: NDArray[np.int8]) -> NDArray[np
     return products
 
 
-def exact_products(query: QuantisedQuery, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the dot product of the query with each of (n, dimension) rows, (n,).
+def exact_products(vector: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the dot product of a (dimension,) vector with each of (n, dimension) rows, (n,).
 
     Each row's product is summed alike wherever the row stands, so equal windows have equal scores.
     """
-    products: NDArray[np.float32] = np.vecdot(rows, query.exact)
+    products: NDArray[np.float32] = np.vecdot(rows, vector)
     return products
 
 

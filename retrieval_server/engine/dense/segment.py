@@ -95,9 +95,8 @@ class VectorSegment:
         `living` is (n_chunks,) and None when all live. When so many chunks live and are allowed, so many come back.
         """
         if allowed is not None and self._are_few(len(allowed)):
-            chunks = self._places_of(allowed.chunk_ids)
-            chunks = chunks if living is None else chunks[living[chunks]]
-            return self._best(chunks, self._scores(chunks, query), limit)
+            chunks = self._places_of(allowed.chunk_ids, living)
+            return self._best(chunks, self._scores(chunks, query.exact), limit)
         eligible = living
         if allowed is not None:
             mask = allowed.mask(self.chunk_ids)
@@ -105,19 +104,26 @@ class VectorSegment:
         count = len(self.chunk_ids) if eligible is None else int(np.count_nonzero(eligible))
         if self._are_few(count) or count <= limit:
             chunks = np.arange(len(self.chunk_ids)) if eligible is None else np.flatnonzero(eligible)
-            return self._best(chunks, self._scores(chunks, query), limit)
+            return self._best(chunks, self._scores(chunks, query.exact), limit)
         found = self._through_graph(query, limit, eligible, count)
         return self._best(*(found or self._by_scan(query, limit, eligible)), limit)
+
+    def scores_of(
+        self, query_vector: NDArray[np.float32], chunk_ids: NDArray[np.int64], living: NDArray[np.bool_] | None
+    ) -> Scored:
+        """Return (chunk ids, scores) of those of (n,) chunk ids, rising, that live here; `living` as for `search`."""
+        chunks = self._places_of(chunk_ids, living)
+        return self.chunk_ids[chunks], self._scores(chunks, query_vector)
 
     def _are_few(self, count: int) -> bool:
         return count <= max(_SCORED_EACH_COUNT, len(self.chunk_ids) * _SCORED_EACH_SHARE)
 
-    def _places_of(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _places_of(self, chunk_ids: NDArray[np.int64], living: NDArray[np.bool_] | None) -> NDArray[np.int64]:
         if not len(self.chunk_ids):
             return np.zeros(0, np.int64)
         places = np.minimum(np.searchsorted(self.chunk_ids, chunk_ids), len(self.chunk_ids) - 1)
         found: NDArray[np.int64] = places[self.chunk_ids[places] == chunk_ids]
-        return found
+        return found if living is None else found[living[found]]
 
     def _through_graph(
         self, query: QuantisedQuery, limit: int, eligible: NDArray[np.bool_] | None, eligible_count: int
@@ -132,7 +138,7 @@ class VectorSegment:
             return None
         chunks = np.unique(self._chunk_of_window[self.graph.nearest(query, count)]).astype(np.int64)
         chunks = chunks if eligible is None else chunks[eligible[chunks]]
-        return (chunks, self._scores(chunks, query)) if len(chunks) >= limit else None
+        return (chunks, self._scores(chunks, query.exact)) if len(chunks) >= limit else None
 
     def _by_scan(self, query: QuantisedQuery, limit: int, eligible: NDArray[np.bool_] | None) -> Scored:
         """Return candidates with their scores, among them the exact best `limit` and all that tie with the last.
@@ -160,19 +166,19 @@ class VectorSegment:
         chunks = self._chunk_of_window[windows].astype(np.int64)
         # Windows rise, and so do their chunks.
         chunks = chunks[np.diff(chunks, prepend=-1) > 0]
-        return chunks, self._scores(chunks, query)
+        return chunks, self._scores(chunks, query.exact)
 
-    def _scores(self, chunks: NDArray[np.int64], query: QuantisedQuery) -> NDArray[np.float32]:
+    def _scores(self, chunks: NDArray[np.int64], query_vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """Score the chunks at these places by their best windows."""
         if not len(chunks):
             return np.zeros(0, np.float32)
         if len(chunks) == len(self.chunk_ids):
-            products, first_windows = exact_products(query, self.vectors), self._first_windows
+            products, first_windows = exact_products(query_vector, self.vectors), self._first_windows
         else:
             counts = self._window_counts[chunks]
             first_windows = np.cumsum(counts) - counts
             windows = np.repeat(self._first_windows[chunks] - first_windows, counts) + np.arange(counts.sum())
-            products = exact_products(query, self.vectors[windows])
+            products = exact_products(query_vector, self.vectors[windows])
         return np.maximum.reduceat(products, first_windows).round(_SCORE_DECIMALS)
 
     def _best(self, chunks: NDArray[np.int64], scores: NDArray[np.float32], limit: int) -> Scored:

@@ -52,7 +52,7 @@ class DenseView:
         """
         if limit < 1 or (allowed is not None and not len(allowed)):
             return []
-        query = QuantisedQuery.of(self._similarity.prepared(np.asarray(query_vector, dtype=np.float32)))
+        query = QuantisedQuery.of(self._prepared(query_vector))
         found = [segment.search(query, limit, living, allowed) for segment, living in self._segments]
         if not found:
             return []
@@ -61,6 +61,15 @@ class DenseView:
         order = np.lexsort((chunk_ids, -scores))
         end = np.searchsorted(-scores[order], -scores[order[limit - 1]], side="right") if len(order) > limit else None
         return list(zip(chunk_ids[order[:end]].tolist(), scores[order[:end]].tolist(), strict=True))
+
+    def similarities(self, query_vector: NDArray[np.float32], chunk_ids: Sequence[int]) -> dict[int, float]:
+        """Return the similarity of each of some chunks, as `search` does; those without vectors are left out."""
+        vector, among = self._prepared(query_vector), np.unique(np.array(chunk_ids, np.int64))
+        found = (segment.scores_of(vector, among, living) for segment, living in self._segments)
+        return {i: score for ids, scores in found for i, score in zip(ids.tolist(), scores.tolist(), strict=True)}
+
+    def _prepared(self, query_vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        return self._similarity.prepared(np.asarray(query_vector, dtype=np.float32))
 
 
 def _living_of(segment: VectorSegment, living: ChunkSet | None) -> NDArray[np.bool_] | None:

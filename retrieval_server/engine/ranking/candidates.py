@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from retrieval_server.engine.dense import DenseView
 from retrieval_server.engine.lexical.bm25 import LexicalQuery, LexicalView
 from retrieval_server.engine.lexical.synonyms import SynonymTable
-from retrieval_server.engine.places.chunk_set import ChunkSet
 from retrieval_server.engine.places.chunk_table import ChunkTable, Place
 from retrieval_server.engine.places.filters import Allowed
 from retrieval_server.engine.ranking.candidate import Candidate
@@ -220,10 +219,8 @@ class CandidateSearch:
         """Return what the dense list says of chunks that it ends before; what has no vector is left out."""
         dense = self.view.dense
         known = {chunk_id for chunk_id, _ in ranked.hits}
-        others = sorted(chunk_id for chunk_id in chunk_ids if chunk_id not in known)
-        if vector is None or dense is None or not others:
-            return {}
-        return dict(dense.search(vector, len(others), ChunkSet(others)))
+        others = [chunk_id for chunk_id in chunk_ids if chunk_id not in known]
+        return dense.similarities(vector, others) if vector is not None and dense is not None and others else {}
 
 
 def weight_by_list(constants: FusionConstants) -> dict[str, float]:

@@ -7,6 +7,7 @@ costs an answer, one that is wrongly returned costs a line.
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 from itertools import combinations, pairwise
 
 from retrieval_server.model import Passage
@@ -43,22 +44,23 @@ def repeating_pairs(passages: Sequence[Passage]) -> Iterator[tuple[int, int]]:
 
 
 class _Text:
-    """A passage with what comparing it needs; its word pairs are made when they are first needed."""
-
-    __slots__ = ("_word_pairs", "distinct_words", "length", "passage", "words")
+    """A passage with what comparing it needs, made when it is first needed: most differ in length alone."""
 
     def __init__(self, passage: Passage) -> None:
         self.passage = passage
         self.length = len(passage.text)
-        self.words = passage.text.split()
-        self.distinct_words = frozenset(self.words)
-        self._word_pairs: frozenset[tuple[str, str]] | None = None
 
-    @property
+    @cached_property
+    def words(self) -> list[str]:
+        return self.passage.text.split()
+
+    @cached_property
+    def distinct_words(self) -> frozenset[str]:
+        return frozenset(self.words)
+
+    @cached_property
     def word_pairs(self) -> frozenset[tuple[str, str]]:
-        if self._word_pairs is None:
-            self._word_pairs = frozenset(pairwise(self.words))
-        return self._word_pairs
+        return frozenset(pairwise(self.words))
 
 
 def _repeat(one: _Text, other: _Text) -> bool:
@@ -80,8 +82,8 @@ def _is_copy(one: _Text, other: _Text) -> bool:
         return False
     return one.passage.text == other.passage.text or (
         _are_alike(len(one.words), len(other.words), _MIN_WORD_COUNT_RATIO)
-        and _resemblance(one.distinct_words, other.distinct_words) >= _MIN_RESEMBLANCE
-        and _resemblance(one.word_pairs, other.word_pairs) >= _MIN_RESEMBLANCE
+        and _resemble(one.distinct_words, other.distinct_words)
+        and _resemble(one.word_pairs, other.word_pairs)
     )
 
 
@@ -89,7 +91,9 @@ def _are_alike(one: int, other: int, min_ratio: float) -> bool:
     return min(one, other) >= max(one, other) * min_ratio
 
 
-def _resemblance(one: AbstractSet[object], other: AbstractSet[object]) -> float:
-    """Return the Jaccard similarity of two sets that are not empty."""
+def _resemble(one: AbstractSet[object], other: AbstractSet[object]) -> bool:
+    """Tell whether two sets that are not empty have a Jaccard similarity of _MIN_RESEMBLANCE or more."""
+    if not _are_alike(len(one), len(other), _MIN_RESEMBLANCE):
+        return False  # what one of them lacks is too much, even if the other has all of it
     common = len(one & other)
-    return common / (len(one) + len(other) - common)
+    return common >= _MIN_RESEMBLANCE * (len(one) + len(other) - common)

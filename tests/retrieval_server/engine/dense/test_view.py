@@ -134,6 +134,18 @@ def test_dead_chunks_are_not_found(
         assert view.search(query, 20, allowed) == large.search(query, 20, both)
 
 
+def test_chunks_that_are_asked_for_have_the_similarity_that_a_search_tells(
+    large: DenseView, vectors: NDArray[np.float32], chunk_ids: NDArray[np.int64]
+):
+    distinct = np.unique(chunk_ids)
+    view = DenseView([VectorSegment.of_vectors(vectors, chunk_ids)], ChunkSet(distinct[::2]))
+    found = dict(large.search(vectors[0], len(distinct)))
+    asked = [int(distinct[7]), int(distinct[8]), int(distinct[1000]), -4, int(distinct[8])]
+    assert large.similarities(vectors[0], asked) == {i: found[i] for i in asked if i in found}
+    assert view.similarities(vectors[0], asked) == {i: found[i] for i in distinct[[8, 1000]].tolist()}
+    assert large.similarities(vectors[0], []) == {}
+
+
 def test_a_view_of_several_segments_finds_what_a_view_of_one_does(
     large: DenseView, vectors: NDArray[np.float32], chunk_ids: NDArray[np.int64]
 ):
