@@ -34,6 +34,8 @@ class Searching:
         self._result_hits: Counter[bool] = Counter()
         self._result_hits_lock = Lock()
         self._threads = ThreadPoolExecutor(usable_core_count(), thread_name_prefix="search")
+        # Threads of their own: a search that waited for a place among searches could wait for itself.
+        self._aside = ThreadPoolExecutor(usable_core_count(), thread_name_prefix="dense")
 
     @property
     def encode(self) -> Encode | None:
@@ -56,6 +58,7 @@ class Searching:
     def close(self) -> None:
         """Let running searches end."""
         self._threads.shutdown()
+        self._aside.shutdown()
 
     def _run(self, opened: OpenCollection, query: RetrieveQuery) -> RetrieveResult:
         is_remembered = self._remembers
@@ -64,7 +67,7 @@ class Searching:
             def search() -> RetrieveResult:
                 nonlocal is_remembered
                 is_remembered = False
-                return retrieve(query, view, self._query_vector, self._reranker)
+                return retrieve(query, view, self._query_vector, self._reranker, self._aside)
 
             result = view.results.get(query, search) if self._remembers else search()
         with self._result_hits_lock:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 
@@ -42,9 +43,15 @@ _POOL_GROWTH = 4
 
 
 def retrieve(
-    request: RetrieveQuery, view: IndexView, encode: Encode | None, reranker: Reranker | None = None
+    request: RetrieveQuery,
+    view: IndexView,
+    encode: Encode | None,
+    reranker: Reranker | None = None,
+    aside: Executor | None = None,
 ) -> RetrieveResult:
     """Return the best `request.k` passages; without `encode`, those that words alone find.
+
+    `aside` runs a part of the search of a large view; what runs on it waits for nothing else.
 
     A name alone is not reranked: its definition leads, and a model reads more into a word than stands there.
 
@@ -57,7 +64,7 @@ def retrieve(
     profile, constants, explanation = ranking_of(request, view.lexical.is_defined, view.tuned_fusion)
     subsets = balance.subsets(request.filter, view) if request.balance else [allowed_chunks(request.filter, view)]
     is_reranked = profile is not Profile.SYMBOL and request.rerank is not False
-    search = CandidateSearch(view, encode, constants, subsets, reranker if is_reranked else None)
+    search = CandidateSearch(view, encode, constants, subsets, reranker if is_reranked else None, aside)
     question = Question(lexical_query(request.query), view.synonyms.expanded(request.query), request.query)
     first, chosen, second_hop = _chosen(request, question, search)
     held = HeldTerms(chosen if request.explain else chosen[:_READ_PASSAGE_COUNT], view)

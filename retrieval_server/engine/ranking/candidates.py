@@ -1,6 +1,7 @@
 """One query's candidates: ranked lists, fusion, priors."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -32,6 +33,9 @@ QueryVector = NDArray[np.float32]
 """A query as (dimension,) float32, L2-normalised."""
 
 Encode = Callable[[str], QueryVector]
+
+# From so many chunks on the lists take long enough for a second thread to be worth its start.
+_ASKED_AT_ONCE_CHUNKS = 100_000
 
 Hits = list[tuple[int, float]]
 ScoreShares = Callable[[Sequence[int]], dict[str, Shares]]
@@ -114,7 +118,8 @@ class CandidateSearch:
     """Finds candidates in a view, within disjoint `subsets` of it, each to its own depth; None is all of it.
 
     The dense list takes part only when every embeddable chunk has its vectors: a half-embedded fusion would favour
-    whatever happens to be embedded. `encode` is called only then; None leaves the list out.
+    whatever happens to be embedded. `encode` is called only then; None leaves the list out. In a large view the dense
+    list is asked on `aside`, if there is one, while this thread asks the others.
     """
 
     view: IndexView
@@ -122,10 +127,12 @@ class CandidateSearch:
     constants: FusionConstants
     subsets: Sequence[Allowed | None] = (None,)
     reranker: Reranker | None = None
+    aside: Executor | None = None
 
     def find(self, question: Question, pool_count: int) -> Candidates:
         """Return what the lists find, at most `pool_count` in each list of each subset."""
         constants = self.constants
+        dense_list = self._dense_list(question.dense_text, pool_count)
         by_list = [
             (BM25, constants.lexical_weight, self._lexical(question.lexical, constants.lexical_weight, pool_count))
         ]
@@ -136,8 +143,8 @@ class CandidateSearch:
             wanted = LexicalQuery(wanted_definitions(names_in(question.dense_text)))
             hits = self._lexical(wanted, constants.definition_weight, pool_count)
             by_list.append((DEFINITION, constants.definition_weight, hits))
-        vector = self._vector(question.dense_text)
-        by_list.append((DENSE, constants.dense_weight, self._dense(vector, pool_count)))
+        vector, hits = dense_list()
+        by_list.append((DENSE, constants.dense_weight, hits))
         places = self.view.places(list({i for _, _, by_subset in by_list for hits in by_subset for i, _ in hits}))
         lists = [
             RankedList(name, weight, _merged([_in_order(hits, places)[:pool_count] for hits in by_subset], places))
@@ -200,6 +207,16 @@ class CandidateSearch:
         if weight == 0:
             return []
         return [self.view.lexical.search(query, pool_count, allowed) for allowed in self.subsets]
+
+    def _dense_list(self, text: str, pool_count: int) -> Callable[[], tuple[QueryVector | None, list[Hits]]]:
+        """Return what returns the query's vector and what the dense list finds; large views are searched meanwhile."""
+
+        def find() -> tuple[QueryVector | None, list[Hits]]:
+            vector = self._vector(text)
+            return vector, self._dense(vector, pool_count)
+
+        is_large = len(self.view.table) >= _ASKED_AT_ONCE_CHUNKS
+        return self.aside.submit(find).result if self.aside is not None and is_large else find
 
     def _vector(self, text: str) -> QueryVector | None:
         """Return the query's vector, None when there is no dense list to ask."""

@@ -1,14 +1,21 @@
 """One query against one view: order, caps, priors, explanation, and when to say that nothing is known."""
 
 import math
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from retrieval_server.corpus.collection.collection import Collection
-from retrieval_server.model import FusionOverrides, Profile, SkippedReason
-from tests.retrieval_server.corpus.search_support import LEXICAL_ONLY, fill, opened_collection, search
+from retrieval_server.engine.ranking import candidates
+from retrieval_server.engine.retriever import retrieve
+from retrieval_server.model import FusionOverrides, Profile, RetrieveQuery, SkippedReason
+from tests.retrieval_server.corpus.search_support import ENCODER, LEXICAL_ONLY, fill, opened_collection, search
 
 
 @pytest.fixture
@@ -73,3 +80,22 @@ def test_a_question_about_something_else_is_not_answerable(collection: Collectio
 def test_a_query_of_function_words_searches_like_any_other(collection: Collection):
     fill(collection, {"a.md": "what is this", "b.md": "lease"})
     assert search(collection, "what is this", fusion=LEXICAL_ONLY).passages[0].path == "project/a.md"
+
+
+def test_the_lists_of_a_large_view_are_asked_at_once_for_the_same_result(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+):
+    fill(collection, {f"{name}.md": f"alpha lease {name}" for name in ("beta", "gamma", "delta")})
+    encoded_on: list[threading.Thread] = []
+
+    def encode(text: str) -> NDArray[np.float32]:
+        encoded_on.append(threading.current_thread())
+        return ENCODER.encode_query(text)
+
+    query = RetrieveQuery("alpha lease gamma", explain=True)
+    with collection.view() as view, ThreadPoolExecutor(1) as aside:
+        small = retrieve(query, view, encode, aside=aside)
+        monkeypatch.setattr(candidates, "_ASKED_AT_ONCE_CHUNKS", len(view.table))
+        large = retrieve(query, view, encode, aside=aside)
+    assert encoded_on[0] is threading.current_thread() is not encoded_on[1]
+    assert replace(large, elapsed_s=0.0) == replace(small, elapsed_s=0.0)
