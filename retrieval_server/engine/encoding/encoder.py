@@ -22,9 +22,6 @@ SPECIAL_PIECES = 2
 # Texts that a thread encodes before others' texts have a turn.
 _TEXTS_PER_TURN = 4
 
-# Of a query's few rows, more threads than this would hardly get a share.
-_WIDE_THREADS = 2
-
 # Bulk work gives way to queries, ingest and the event loop, but keeps about a quarter of a contended core.
 _BULK_NICENESS = 6
 
@@ -65,19 +62,15 @@ class MiniLmEncoder:
     """all-MiniLM-L6-v2 as int8. One text a run, so a vector depends on its text alone.
 
     One session serves every thread: its weights are shared, and each run works on the thread that calls it.
-    Queries run on the caller's thread and wait for nothing. A query that nothing else runs beside is split over two
-    threads by a session of its own, for the same bits in less time; its second thread spins meanwhile, which only an
-    idle core has to give.
+    Queries run on the caller's thread and wait for nothing. On two threads a query would cost a search a quarter more
+    processor time, since the second spins between its shares, and gain nothing wherever another process runs.
     """
 
     def __init__(self, files: EncoderFiles, thread_count: int) -> None:
         self.fingerprint = files.fingerprint
         self._tokenizer = _load_tokenizer(files)
         self._first_id, self._last_id = _bracket_ids(self._tokenizer, files)
-        self._session = _load_session(files, 1)
-        self._wide_session = _load_session(files, _WIDE_THREADS) if thread_count >= _WIDE_THREADS else None
-        self._running_count = 0
-        self._running_lock = threading.Lock()
+        self._session = _load_session(files)
         self.dimension: int = self._session.get_outputs()[0].shape[1]
         self._thread_count = thread_count
         self._is_closing = False
@@ -87,7 +80,7 @@ class MiniLmEncoder:
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
         """Return the text's vector, (384,) float32, L2-normalised; what exceeds 256 word pieces is not seen."""
-        return self._run(self._ids(text), is_query=True)
+        return self._run(self._ids(text))
 
     def encode_windows(
         self, texts: Sequence[str], should_stop: Callable[[], bool] | None = None
@@ -153,17 +146,8 @@ class MiniLmEncoder:
         encoding = self._tokenizer.encode(_without_surrogates(text), add_special_tokens=False)
         return [self._first_id, *encoding.ids[: MAX_PIECES - SPECIAL_PIECES], self._last_id]
 
-    def _run(self, ids: list[int], *, is_query: bool = False) -> NDArray[np.float32]:
-        with self._running_lock:
-            is_alone = self._running_count == 0
-            self._running_count += 1
-        try:
-            wide = self._wide_session if is_query and is_alone else None
-            outputs = (wide or self._session).run([EMBEDDING], {INPUT_IDS: np.array([ids], np.int64)})
-        finally:
-            with self._running_lock:
-                self._running_count -= 1
-        vector: NDArray[np.float32] = outputs[0][0]
+    def _run(self, ids: list[int]) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = self._session.run([EMBEDDING], {INPUT_IDS: np.array([ids], np.int64)})[0][0]
         return vector
 
 
@@ -187,15 +171,13 @@ def _bracket_ids(tokenizer: Tokenizer, files: EncoderFiles) -> tuple[int, int]:
     return first_id, last_id
 
 
-def _load_session(files: EncoderFiles, thread_count: int) -> ort.InferenceSession:
+def _load_session(files: EncoderFiles) -> ort.InferenceSession:
     options = ort.SessionOptions()
-    options.intra_op_num_threads = thread_count
+    options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     # Without the arena each run maps and faults its buffers anew (up to twice the time); one text's are a few MB.
     options.enable_cpu_mem_arena = True
     options.enable_mem_pattern = False  # every length would leave a plan behind
-    # A second thread that went on spinning after the run would take the core that ranking and the caller need.
-    options.add_session_config_entry("session.force_spinning_stop", "1")
     # The graph is fused by hand; extended optimisation would put the slow SkipLayerNormalization back.
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.log_severity_level = 3

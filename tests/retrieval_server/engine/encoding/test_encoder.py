@@ -215,13 +215,3 @@ def test_a_wrong_model_file_is_one_line(files: EncoderFiles, tmp_path: Path, par
         MiniLmEncoder(dataclasses.replace(files, **{part: wrong}), thread_count=1)
     assert str(wrong) in str(raised.value)
     assert "\n" not in str(raised.value)
-
-
-def test_a_query_that_runs_alone_has_the_same_vector_as_one_among_others(files: EncoderFiles):
-    alone, among = MiniLmEncoder(files, thread_count=2), MiniLmEncoder(files, thread_count=1)
-    try:
-        for text in ("lease", "where are retries configured?", "a longer text " * 60):
-            assert alone.encode_query(text).tobytes() == among.encode_query(text).tobytes()
-    finally:
-        alone.close()
-        among.close()
