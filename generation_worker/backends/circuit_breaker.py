@@ -16,8 +16,8 @@ class BreakerState(Enum):
 class CircuitBreaker:
     """Closed while it works, open for a while after several failures in a row, then half open: one try decides.
 
-    Each admission is to be followed by one `succeeded`, `failed` or `withdrew`. What is told of one from before it
-    opened, or closed again, comes too late and changes nothing.
+    Each admission is to be followed by one `succeeded`, `failed` or `withdrew`, perhaps after one `begun`. What is told
+    of one from before it opened, or closed again, comes too late and changes nothing.
     """
 
     def __init__(
@@ -55,6 +55,17 @@ class CircuitBreaker:
             return None
         self._is_trying = self._opened_s is not None
         return self._era
+
+    def begun(self, admission: int) -> int:
+        """It answers: closed, as the end of a try may be minutes away, and open again if just one fails before that.
+
+        Returns the admission that the end is to be told with.
+        """
+        if admission == self._era and self._is_trying:
+            self._turn(None)
+            self._failure_count = self._failure_limit - 1
+            return self._era
+        return admission
 
     def succeeded(self, admission: int) -> None:
         """It works: closed."""

@@ -151,6 +151,8 @@ class OrderedBackends:
     ) -> None:
         match step:
             case PromptPacked():
+                if guarded.breaker is not None:
+                    generation.admission = guarded.breaker.begun(generation.admission)
                 generation.on_step(GenerationBegun(guarded.backend))
             case GenerationFailed(error):
                 self._note_failure(generation, guarded, error)

@@ -22,6 +22,7 @@ from tests.generation_worker.harness import end_of, eventually, make_queue, next
 from tests.support.fake_openai import FakeOpenAi, refuses, says
 
 COOLDOWN_S = 30.0
+LEASE_S = 30.0
 KEYS = PartitionKeys(0)
 # Not tried again, so that a failure takes no time.
 REFUSED = refuses(401)
@@ -39,7 +40,7 @@ class Remote:
 @pytest.fixture
 async def queue(own_valkey) -> AsyncIterator[AnswerQueue]:
     """With a lease so long that a busy machine makes no worker seem dead."""
-    opened = make_queue(own_valkey.url, lease_s=30.0)
+    opened = make_queue(own_valkey.url, lease_s=LEASE_S)
     yield opened
     await opened.close()
 
@@ -57,7 +58,7 @@ async def remote() -> AsyncIterator[Remote]:
 
 @pytest.fixture
 async def worker(remote: Remote, own_valkey) -> AsyncIterator[None]:
-    settings = WorkerSettings(redis_url=own_valkey.url, worker_id="w1", lease_s=30.0)
+    settings = WorkerSettings(redis_url=own_valkey.url, worker_id="w1", lease_s=LEASE_S)
     clients = connect(own_valkey.url), connect(own_valkey.url, block_s=BLOCK_S)
     run = asyncio.create_task(Worker(settings, remote.backends, *clients).run())
     yield
@@ -88,7 +89,8 @@ async def test_jobs_wait_unharmed_until_the_backend_may_be_tried_again(queue, re
     [told] = await queue.workers()
     assert told.not_accepting_reason == "the openai backend failed too often lately"
     assert told.accepts_again_after_s == COOLDOWN_S
-    assert (await queue.why_no_worker()).retry_after_s == COOLDOWN_S
+    why = await queue.why_no_worker()
+    assert (why.retry_after_s, why.patience_s) == (COOLDOWN_S, 0.0)
     stats = await queue.stats()
     assert (stats.live_worker_count, stats.accepting_worker_count) == (1, 0)
     assert await redis.hmget(KEYS.job("waits"), ["state", "attempt", "crashes"]) == [b"waiting", b"0", b"0"]
@@ -114,7 +116,7 @@ async def test_another_worker_takes_what_is_left(queue, remote: Remote, worker, 
 
 async def test_one_job_tries_and_the_others_wait_for_what_comes_of_it(queue, redis, remote: Remote, worker):
     await fail_once(queue)
-    remote.server.replies[:] = [says("It ", hangs=True), says("It is.")]
+    remote.server.replies[:] = [says(hangs=True), says("It is.")]
     await put(queue, "tries")
     await put(queue, "waits")
     remote.now_s += COOLDOWN_S
@@ -123,11 +125,22 @@ async def test_one_job_tries_and_the_others_wait_for_what_comes_of_it(queue, red
         return "one job tries now" in await reason_told(queue)
 
     await eventually(is_tried, timeout_s=60, what="a worker whose backend is being tried")
+    assert (await queue.why_no_worker()).patience_s == LEASE_S
     states = [await redis.hget(KEYS.job(job_id), "state") for job_id in ("tries", "waits")]
     assert states == [b"running", b"waiting"]
     assert not await queue.give_up_waiting("tries", "all fail")
     await queue.cancel("tries")
     assert (await end_of(queue, "waits")).text == "It is."
+
+
+async def test_the_first_word_of_the_one_that_tries_lets_the_others_begin(queue, remote: Remote, worker):
+    await fail_once(queue)
+    remote.server.replies[:] = [says("It ", hangs=True), says("It is.")]
+    await put(queue, "tries")
+    await put(queue, "waits")
+    remote.now_s += COOLDOWN_S
+    assert (await end_of(queue, "waits")).text == "It is."
+    assert await queue.cancel("tries") is True
 
 
 async def test_one_that_was_taken_as_the_pause_began_goes_back(queue, make_consumer, redis, remote: Remote):

@@ -201,23 +201,27 @@ class AnswerJobs:
     async def _give_up_without_workers(self, job_id: str, *, is_replaced: bool) -> None:
         """End a job that no worker will do: its caller is better served by a fallback, or a reason, than by a deadline.
 
-        One that nothing replaces (not `is_replaced`) outlives its workers, since they may be started anew. One that
-        waits while all workers leave jobs alone is ended in any case: they live, and say that they take none.
+        One that nothing replaces (not `is_replaced`) outlives its workers, since they may be started anew. One that no
+        worker holds while all that live leave jobs alone is ended in any case: they say that they take none.
         """
+        since_s: float | None = None
         while True:
             await asyncio.sleep(_WORKER_CHECK_S)
-            with suppress(GroundwireError):  # Redis is away: the job waits until it is back
-                if await self._queue.why_no_worker() is None:
-                    continue
-                await asyncio.sleep(_RESTART_GRACE_S)
+            try:
                 why = await self._queue.why_no_worker()
                 if why is None:
+                    since_s = None
+                    continue
+                since_s = since_s or time.monotonic()
+                if time.monotonic() - since_s < max(_RESTART_GRACE_S, why.patience_s):
                     continue
                 if why.some_live:
                     await self._queue.give_up_waiting(job_id, why.message)
                 elif is_replaced:
                     await self._queue.give_up(job_id)
                     return
+            except GroundwireError:  # Redis is away: the job waits until it is back, and workers have shown themselves
+                since_s = None
 
     async def _cancel_abandoned(self, job_id: str) -> None:
         if self._waiters.wait_for(job_id):  # a caller that lost its connection is back already

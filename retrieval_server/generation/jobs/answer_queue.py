@@ -19,8 +19,8 @@ from retrieval_server.errors import Conflict, NotFound, Overloaded
 from retrieval_server.generation.cache.answer_cache import NearQuestions
 from retrieval_server.generation.jobs.answered_jobs import AnsweredJobs
 from retrieval_server.generation.jobs.dead_letters import DeadLetters
-from retrieval_server.generation.jobs.job_follower import FOLLOW_BLOCK_S, JobFollower
-from retrieval_server.generation.jobs.job_reaper import JobReaper
+from retrieval_server.generation.jobs.job_follower import FOLLOW_BLOCK_S, JobFollower, Looked
+from retrieval_server.generation.jobs.job_reaper import GRACE_MS, JobReaper
 from retrieval_server.generation.jobs.queue_calls import RETRY_AFTER_S, answered
 from retrieval_server.generation.jobs.queue_counts import NoWorker, QueueCounts, QueueStats
 
@@ -190,10 +190,14 @@ class AnswerQueue:
         return await self._end(job_id, NO_WORKER_LEFT) is EndResult.ENDED
 
     async def give_up_waiting(self, job_id: str, why: str) -> bool:
-        """End a job that no worker holds, as FAILED (NO_WORKER); False when one does, or it had ended, or is gone."""
+        """End a job that no living worker holds, as FAILED (NO_WORKER); False when one does, or it ended, or is gone.
+
+        What the lease of a dead worker has left is nobody's until another worker takes a job again.
+        """
         keys = self._partition(job_id)
-        state, nonce = await answered(lambda: self._redis.hmget(keys.job(job_id), ["state", "nonce"]))
-        if state != b"waiting" or nonce is None:
+        looked = await answered(lambda: scripts.LOOK.run(self._redis, keys.of_script(job_id)))
+        now_ms, _, state, _, _, nonce, _, lease_until_ms = cast("Looked", looked)
+        if nonce is None or (state == b"running" and int(lease_until_ms or 0) + GRACE_MS > now_ms):
             return False
         ending = Ending(job_pb2.JOB_OUTCOME_FAILED, error_pb2.ERROR_REASON_NO_WORKER, why)
         attempt = EndAttempt(keys, job_id, ending, expected_nonce=nonce)

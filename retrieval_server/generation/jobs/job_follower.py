@@ -27,7 +27,8 @@ DEADLINE_GRACE_S = 0.4
 UNKNOWN_DEADLINE_PATIENCE_S = 10.0
 _EVENTS_AT_ONCE = 256
 _SHORTEST_BLOCK_S = 0.02
-_Looked = tuple[int, bytes | None, bytes | None, bytes | None, bytes | None, bytes | None, int]
+Looked = tuple[int, bytes | None, bytes | None, bytes | None, bytes | None, bytes | None, int, bytes | None]
+"""What `look.lua` returns."""
 
 _LOST = Ending(
     job_pb2.JOB_OUTCOME_FAILED,
@@ -104,7 +105,7 @@ class JobFollower:
     async def _look(self) -> bool:
         """Return whether the job that is followed is there still; end it when its time is over."""
         stored = await scripts.LOOK.run(self._redis, self._keys.of_script(self._job_id))
-        now_ms, incarnation, state, sequence, deadline_ms, nonce, has_events = cast("_Looked", stored)
+        now_ms, incarnation, state, sequence, deadline_ms, nonce, has_events, _ = cast("Looked", stored)
         if state is None or self._incarnation not in (None, incarnation):
             return False
         self._incarnation = incarnation

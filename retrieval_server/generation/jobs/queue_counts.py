@@ -28,11 +28,15 @@ class QueueStats:
 
 @dataclass(frozen=True, slots=True)
 class NoWorker:
-    """Why nobody takes jobs now; `some_live` when workers do live, whose generators fail."""
+    """Why nobody takes jobs now; `some_live` when workers do live, whose generators fail.
+
+    `patience_s` is how long a job that waits may go on waiting, as one is being tried that may help all.
+    """
 
     message: str
     retry_after_s: float
     some_live: bool
+    patience_s: float = 0.0
 
 
 class QueueCounts:
@@ -99,9 +103,12 @@ class QueueCounts:
             message = "no generation worker is alive: start `generation-worker`, or allow the extractive fallback"
             return NoWorker(message, RETRY_AFTER_S, some_live=False)
         waits_s = [one.accepts_again_after_s for one in workers if one.accepts_again_after_s is not None]
+        # For how long a generator is tried, only its worker knows: it has as long as a silent worker has.
+        is_tried = len(waits_s) < len(workers)
         reasons = "; ".join(sorted({worker.not_accepting_reason for worker in workers}))
         return NoWorker(
             f"no generation worker takes jobs now: {reasons}; try again later, or allow the extractive fallback",
             max(RETRY_AFTER_S, min(waits_s, default=0.0)),
             some_live=True,
+            patience_s=self._lease_s if is_tried else 0.0,
         )

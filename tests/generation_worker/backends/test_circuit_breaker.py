@@ -88,6 +88,25 @@ def test_a_try_that_was_given_up_lets_another_one_try(breaker, clock):
     assert breaker.admit() is None
 
 
+def test_the_beginning_of_a_try_lets_others_in_and_a_failure_before_the_first_success_opens_it_again(breaker, clock):
+    fail(breaker, 3)
+    for ended in (CircuitBreaker.failed, CircuitBreaker.succeeded):
+        clock.now_s += COOLDOWN_S
+        its_try = breaker.begun(admitted(breaker))
+        assert breaker.state is BreakerState.CLOSED
+        late = admitted(breaker)
+        ended(breaker, its_try)
+        assert breaker.state is (BreakerState.OPEN if ended is CircuitBreaker.failed else BreakerState.CLOSED)
+    breaker.failed(late)
+    assert breaker.state is BreakerState.CLOSED, "one of three"
+
+
+def test_one_that_begins_and_breaks_off_each_time_is_left_alone_in_the_end(breaker):
+    for _ in range(3):
+        breaker.failed(breaker.begun(admitted(breaker)))
+    assert breaker.state is BreakerState.OPEN
+
+
 def test_late_failures_of_jobs_that_began_before_it_opened_do_not_prolong_the_cooldown(breaker, clock):
     late = [admitted(breaker) for _ in range(3)]
     fail(breaker, 3)

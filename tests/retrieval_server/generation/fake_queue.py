@@ -18,6 +18,8 @@ class FakeQueue:
     def __init__(self) -> None:
         self.worker_is_alive = True
         self.worker_takes_jobs = True
+        self.patience_s = 0.0
+        self.looked_for_workers_count = 0
         self.is_let_go = False
         self.remembered: list[str] = []
         self.fail_with: GroundwireError | None = None
@@ -36,10 +38,11 @@ class FakeQueue:
 
     async def why_no_worker(self) -> NoWorker | None:
         self._check()
+        self.looked_for_workers_count += 1
         if not self.worker_is_alive:
             return NoWorker("no worker is alive", 1.0, some_live=False)
         if not self.worker_takes_jobs:
-            return NoWorker("no worker takes jobs now: all fail", 7.5, some_live=True)
+            return NoWorker("no worker takes jobs now: all fail", 7.5, some_live=True, patience_s=self.patience_s)
         return None
 
     async def is_stored(self, job_id: str, request_hash: bytes) -> bool:

@@ -82,3 +82,24 @@ async def test_a_job_that_a_worker_holds_is_let_go_on(
     result = result_of(events)
     assert result.generator is not None
     assert (result.text, result.generator.fallback_reason) == ("".join(GOOD), None)
+
+
+async def test_while_it_is_tried_whether_a_generator_is_back_a_job_waits_for_what_comes_of_it(
+    answering: Answering, queue: FakeQueue
+) -> None:
+    queue.patience_s = 3600.0
+
+    async def try_and_answer() -> None:
+        await queue.next_job()
+        queue.worker_takes_jobs = False
+        enough = queue.looked_for_workers_count + 10
+        async with asyncio.timeout(60):
+            while queue.looked_for_workers_count < enough:
+                await asyncio.sleep(0.01)
+        queue.worker_takes_jobs = True
+        await queue.answer(*GOOD)
+
+    events, _ = await asyncio.gather(collect(answering.stream(QUESTION)), try_and_answer())
+    result = result_of(events)
+    assert result.generator is not None
+    assert (result.text, result.generator.fallback_reason) == ("".join(GOOD), None)

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from generation_worker.claimed_job import Hold
 from groundwire.internal.v1 import job_pb2
 from groundwire.queue.connection import RedisUrlError
 from groundwire.queue.ending import Ending, EndResult
@@ -12,7 +13,7 @@ from groundwire.v1 import error_pb2
 from retrieval_server.errors import Conflict, NotFound, Overloaded, Unavailable
 from retrieval_server.generation.jobs.answer_queue import EnqueueOutcome
 from retrieval_server.generation.jobs.queue_counts import QueueStats
-from tests.generation_worker.harness import all_events, end_of, kind, make_queue, next_job, put
+from tests.generation_worker.harness import all_events, end_of, eventually, kind, make_queue, next_job, put
 from tests.support.valkey import free_port
 
 FINISHED = Ending(job_pb2.JOB_OUTCOME_FINISHED)
@@ -124,6 +125,30 @@ async def test_only_a_job_that_waits_is_given_up_because_workers_take_none(queue
     assert (ended.outcome, ended.reason) == (job_pb2.JOB_OUTCOME_FAILED, error_pb2.ERROR_REASON_NO_WORKER)
     assert ended.message == "all fail"
     assert await put(queue, "j") is EnqueueOutcome.CREATED
+
+
+async def test_a_job_of_a_dead_worker_is_given_up_once_its_lease_is_over_and_its_worker_writes_no_more(
+    queue, make_consumer
+):
+    await put(queue, "j")
+    dead = await next_job(make_consumer(lease_s=0.05))
+
+    async def is_given_up() -> bool:
+        return bool(await queue.give_up_waiting("j", "all fail"))
+
+    assert await is_given_up() is False
+    await eventually(is_given_up, timeout_s=60, what="the lease is over")
+    assert await dead.delta("late") is Hold.LOST
+    assert await dead.renew() is Hold.LOST
+    ended = await end_of(queue, "j")
+    assert (ended.reason, ended.text) == (error_pb2.ERROR_REASON_NO_WORKER, "")
+
+
+async def test_a_job_that_was_taken_over_is_not_given_up(queue, make_consumer):
+    await put(queue, "j")
+    await next_job(make_consumer("dead", lease_s=0.05))
+    await next_job(make_consumer("living"))
+    assert await queue.give_up_waiting("j", "all fail") is False
 
 
 async def test_a_job_is_cancelled_once(queue):

@@ -15,7 +15,8 @@ from groundwire.queue.liveness import report_alive
 from groundwire.v1 import error_pb2
 from retrieval_server.errors import Conflict, NotFound
 from retrieval_server.generation.answering import Answering
-from retrieval_server.generation.answers.answer_model import AnswerState, Event, OnDisconnect
+from retrieval_server.generation.answers.answer_model import AnswerState, Event, Fallback, OnDisconnect
+from retrieval_server.generation.jobs import answer_jobs
 from retrieval_server.generation.jobs.answer_queue import AnswerQueue
 from retrieval_server.settings import ServerSettings
 from tests.generation_worker.harness import eventually, make_queue, next_job
@@ -97,6 +98,37 @@ async def test_without_a_live_worker_the_answer_is_extractive(answering: Answeri
     result = await answering.answer(QUESTION)
     assert result.generator is not None
     assert result.generator.fallback_reason == error_pb2.ERROR_REASON_NO_WORKER
+
+
+@pytest.mark.parametrize("fallback", list(Fallback))
+async def test_a_job_whose_worker_died_ends_soon_while_all_others_take_none(
+    answering: Answering,
+    redis: Redis,
+    make_consumer: Callable[..., Consumer],
+    monkeypatch: pytest.MonkeyPatch,
+    fallback: Fallback,
+) -> None:
+    """Its deadline is two minutes away, and nobody would take it over before."""
+    monkeypatch.setattr(answer_jobs, "_WORKER_CHECK_S", 0.05)
+    monkeypatch.setattr(answer_jobs, "_RESTART_GRACE_S", 0.05)
+
+    async def hold_and_die() -> None:
+        await next_job(make_consumer("w2", lease_s=0.1))
+        record = job_pb2.WorkerRecord(model="big", not_accepting_reason="it failed too often")
+        record.accepts_again_after.FromSeconds(3600)
+        await report_alive(redis, "w1", record)
+
+    async with asyncio.timeout(60):
+        events, _ = await asyncio.gather(collect(answering.stream(asking(fallback=fallback))), hold_and_die())
+    result = result_of(events)
+    if fallback is Fallback.NONE:
+        assert result.error is not None
+        assert result.error.reason == error_pb2.ERROR_REASON_NO_WORKER
+        assert "it failed too often; try again later" in result.error.message
+    else:
+        assert result.state is AnswerState.ANSWERED
+        assert result.generator is not None
+        assert result.generator.fallback_reason == error_pb2.ERROR_REASON_NO_WORKER
 
 
 async def test_a_flush_ends_the_stream_that_waits(
