@@ -24,7 +24,7 @@ from retrieval_server.engine.ranking.profiles import ranking_of
 from retrieval_server.engine.ranking.reranking import Reranker
 from retrieval_server.engine.selecting import balance
 from retrieval_server.engine.selecting.selection import Chosen, FileCaps, Side, choose
-from retrieval_server.engine.words.asked_words import asked_words, names_nowhere
+from retrieval_server.engine.words.asked_words import asked_words, function_terms, names_nowhere
 from retrieval_server.errors import FieldError, InvalidRequest
 from retrieval_server.model import (
     ListScore,
@@ -73,10 +73,12 @@ def retrieve(
         words = asked_words(request.query)
         read = [HeldByChosen(one, held) for one in chosen[:_READ_PASSAGE_COUNT]]
         weights = _term_weights(question.lexical, view.lexical)
+        mere = function_terms(request.query)
+        told = {term: weight for term, weight in weights.items() if term not in mere}
         score = answerability(
             coverage(words, read[:_JUDGED_PASSAGE_COUNT], lambda term: weights.get(term) or 1 + view.lexical.idf(term)),
             first.best_cosine,
-            unknown_share(weights, (term for term in weights if not view.lexical.chunk_count_of(term))),
+            unknown_share(told, (term for term in told if not view.lexical.chunk_count_of(term))),
             lacks_name=names_nowhere(words, read),
         )
     return RetrieveResult(

@@ -8,15 +8,19 @@ characters that follow each other are a word.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from retrieval_server.engine.words.analyser import CJK_RUN, analyse_terms
+from retrieval_server.engine.words.other_languages import function_words
 from retrieval_server.engine.words.question_vocabulary import QUESTION_TERMS
 from retrieval_server.engine.words.stop_words import STOP_TERMS
 
 _WORD = re.compile(r"[^\s,;:?!¿¡()\[\]\"“”„«»]+")
 _AROUND = ".`'’*-"
 _CLITIC = re.compile(r"(?:n['’]t|['’](?:s|m|re|ve|ll|d))$", re.IGNORECASE)
+# "l'index", "dell'indice".
+_ELIDED = re.compile(r"^(?:[cdjlmnst]|qu|un|(?:d|n|s)?ell|all|dall|sull)['’](?=\w{2})", re.IGNORECASE)
 _CONTRACTION = re.compile(r"I['’]")
 _SENTENCE_START = re.compile(r"(?:^|[.?!:]\s+|[\"“„«¿¡(]\s*)$")
 _NOT_LETTERS = re.compile(r"[\W_]+")
@@ -63,15 +67,34 @@ def compacted(text: str) -> str:
 
 def asked_words(question: str) -> tuple[AskedWord, ...]:
     """Return the words of a question, in order, that are not what questions are made of; all when none is left."""
+    words = _words(question)
+    mere = function_words([word.text for word in words])
+    telling = [word for word in words if not _is_mere(word, mere) and (word.is_name or not _is_of_questions(word))]
+    return tuple(telling or words)
+
+
+def function_terms(question: str) -> frozenset[str]:
+    """Return the index terms of a question that only function words of its language have, when that is not English."""
+    words = _words(question)
+    mere = function_words([word.text for word in words])
+    if not mere:
+        return frozenset()
+    terms, telling = set[str](), set[str]()
+    for word in words:
+        (terms if _is_mere(word, mere) else telling).update(word.terms)
+    return frozenset(terms - telling)
+
+
+@lru_cache(maxsize=64)
+def _words(question: str) -> tuple[AskedWord, ...]:
     words = []
     for match in _WORD.finditer(question):
         for piece in _pieces(match.group()):
-            text = _CLITIC.sub("", piece.strip(_AROUND))
+            text = _ELIDED.sub("", _CLITIC.sub("", piece.strip(_AROUND)))
             terms = frozenset(analyse_terms(text)) - STOP_TERMS
             if terms:
                 words.append(AskedWord(text, terms, _is_name(text, question[: match.start()])))
-    telling = [word for word in words if word.is_name or not _is_of_questions(word)]
-    return tuple(telling or words)
+    return tuple(words)
 
 
 def names_nowhere(words: Sequence[AskedWord], passages: Sequence[Held]) -> bool:
@@ -88,6 +111,11 @@ def _pieces(word: str) -> Iterator[str]:
         yield from (text[i : i + 2] for i in range(max(len(text) - 1, 1)))
         position = run.end()
     yield word[position:]
+
+
+def _is_mere(word: AskedWord, mere: frozenset[str]) -> bool:
+    """Tell whether a word is one of `mere`, as written, or no name and one of them but for its case."""
+    return word.text in mere or (not word.is_name and word.text.casefold() in mere)
 
 
 def _is_of_questions(word: AskedWord) -> bool:

@@ -77,6 +77,15 @@ def test_a_question_about_something_else_is_not_answerable(collection: Collectio
     assert search(collection, "lease of a worker", fusion=LEXICAL_ONLY).skipped_reason is None
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["Was ist die lease von einem worker?", "Quelle est la lease du worker ?", "Jaka jest lease worker?"],
+)
+def test_a_question_in_another_language_is_judged_by_what_it_is_about(collection: Collection, question: str):
+    fill(collection, {f"f{i}.md": f"lease worker queue number{i}" for i in range(9)})
+    assert search(collection, question, fusion=LEXICAL_ONLY).skipped_reason is None
+
+
 def test_a_query_of_function_words_searches_like_any_other(collection: Collection):
     fill(collection, {"a.md": "what is this", "b.md": "lease"})
     assert search(collection, "what is this", fusion=LEXICAL_ONLY).passages[0].path == "project/a.md"
