@@ -113,7 +113,8 @@ def scan(
 
 
 def _is_wanted(path: str, ignore_files: Sequence[_ignore.IgnoreFile], shipped: Sequence[_shipped.ShippedFiles]) -> bool:
-    return not _ignore.is_ignored(path, ignore_files) or _shipped.is_shipped(path, shipped)
+    # A look-up before many patterns; most files of a tree are shipped.
+    return _shipped.is_shipped(path, shipped) or not _ignore.is_ignored(path, ignore_files)
 
 
 def _list_files(root: Root, tree: TreeFiles, skipped: list[SkippedFile]) -> Iterator[str]:

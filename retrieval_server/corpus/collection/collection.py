@@ -131,13 +131,14 @@ class Collection:
         return self.apply_answered(Removal(self.reader.document_ids_matching(wanted)), answered)
 
     def _apply(self, change: SourceChange | Removal, answered: Answered | None) -> tuple[CommittedChange, bytes]:
-        committed, response = self._store.commit(change, answered)
-        with integrity.outcome_unknown("the change is stored but not yet searchable"):
-            self._stale_chunk_count = self._store.dead_chunk_count
-            if not self._lexical.follow(committed):
-                self._rebuild_lexical()
-            self._publish(self._current(self._view.vector_epoch, None if committed.is_moved else committed))
-            passed(CommitStep.PUBLISHED)
+        with self._lexical.staging() as stage:
+            committed, response = self._store.commit(change, answered, stage)
+            with integrity.outcome_unknown("the change is stored but not yet searchable"):
+                self._stale_chunk_count = self._store.dead_chunk_count
+                if not self._lexical.follow(committed):
+                    self._rebuild_lexical()
+                self._publish(self._current(self._view.vector_epoch, None if committed.is_moved else committed))
+                passed(CommitStep.PUBLISHED)
         return committed, response
 
     def rebuild_documents(self, change: SourceChange, kept_rows: Sequence[int]) -> None:

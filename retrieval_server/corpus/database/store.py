@@ -21,7 +21,8 @@ from retrieval_server.corpus.documents.changes import (
 from retrieval_server.corpus.documents.metadata import set_title_of
 from retrieval_server.corpus.documents.titles import titled_terms
 from retrieval_server.corpus.files.commit_steps import CommitStep, passed
-from retrieval_server.engine.lexical.bm25 import LexicalEntry, index_terms
+from retrieval_server.engine.lexical.bm25 import LexicalEntry
+from retrieval_server.engine.lexical.index_terms import index_terms
 from retrieval_server.errors import GroundwireError, NotFound
 
 _DEAD_CHUNKS = "dead_chunk_count"
@@ -80,8 +81,12 @@ class CorpusStore(VectorRows):
         """Return the response to a request that was carried out before. Raises Conflict for another with its id."""
         return earlier_response(self._connection, claim)
 
-    def commit(self, change: SourceChange | Removal, answered: Answered | None = None) -> tuple[CommittedChange, bytes]:
+    def commit(
+        self, change: SourceChange | Removal, answered: Answered | None, stage: Callable[[LexicalEntry], None]
+    ) -> tuple[CommittedChange, bytes]:
         """Apply `change` in one durable transaction; return it with its response, b"" when none was asked for.
+
+        `stage` gets each chunk that it adds, before anything is durable.
 
         Raises GroundwireError ETAG_MISMATCH, and changes nothing, when another version is there than was expected.
         """
@@ -90,7 +95,7 @@ class CorpusStore(VectorRows):
             if isinstance(change, Removal):
                 committed = self._remove(change, generation)
             else:
-                committed = self._replace(change, generation)
+                committed = self._replace(change, generation, stage)
                 if change.display_prefix is not None:  # a sync says how to cut; others did so as they were told before
                     self._put_meta({"max_chunk_chars": str(change.max_chunk_chars)})
             dead_total = self.dead_chunk_count + self._chunk_count(committed.dead_document_rows)
@@ -138,7 +143,7 @@ class CorpusStore(VectorRows):
             terms = index_terms(path, breadcrumbs, json.loads(names), text)
             yield LexicalEntry(chunk_id, document_row, titled_terms(terms, set_title_of(set_fields), breadcrumbs))
 
-    def _replace(self, change: SourceChange, generation: int) -> CommittedChange:
+    def _replace(self, change: SourceChange, generation: int, stage: Callable[[LexicalEntry], None]) -> CommittedChange:
         source_id, is_moved = self._source(change)
         dead: dict[str, int] = {}
         place = "source_id = ? AND relative_path = ?"
@@ -152,14 +157,14 @@ class CorpusStore(VectorRows):
             self._check_etag(change.expected_etags.get(relative_path), place, source_id, relative_path)
             for row in self._bury(place, generation, source_id, relative_path):
                 dead[relative_path] = row
-        entries: list[LexicalEntry] = []
         added: list[int] = []
         for document in documents:
             replaced = dead.get(document.relative_path)
-            row, found = insert_document(self._connection, change, source_id, document, generation, replaced)
+            row, entries = insert_document(self._connection, change, source_id, document, generation, replaced)
             added.append(row)
-            entries += found
-        return CommittedChange(generation, tuple(dead.values()), tuple(entries), tuple(added), is_moved=is_moved)
+            for entry in entries:
+                stage(entry)
+        return CommittedChange(generation, tuple(dead.values()), tuple(added), is_moved=is_moved)
 
     def _remove(self, removal: Removal, generation: int) -> CommittedChange:
         dead_by_id: dict[str, int] = {}

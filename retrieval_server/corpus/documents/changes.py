@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from retrieval_server.corpus.documents.documents import ParsedDocument
 from retrieval_server.corpus.documents.metadata import SetFields
-from retrieval_server.engine.lexical.bm25 import LexicalEntry
 from retrieval_server.model import ContentKind
 
 
@@ -80,7 +79,6 @@ class CommittedChange:
 
     generation: int
     dead_document_rows: tuple[int, ...] = ()
-    added_entries: tuple[LexicalEntry, ...] = ()
     added_document_rows: tuple[int, ...] = ()
     removed_document_ids: tuple[str, ...] = ()
     is_moved: bool = False

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from retrieval_server.corpus.documents.decode import DecodedText
 from retrieval_server.corpus.documents.extraction import UnusableFile, extract
@@ -10,7 +11,7 @@ from retrieval_server.corpus.documents.records import RecordChunk, read_record_f
 from retrieval_server.engine.chunkers import Chunk, LineIndex, chunk_text
 from retrieval_server.engine.chunkers.breadcrumbs import bounded
 from retrieval_server.engine.chunkers.sentences import sentence_chunks
-from retrieval_server.engine.lexical.bm25 import index_terms
+from retrieval_server.engine.lexical.index_terms import index_terms
 from retrieval_server.engine.places.languages import is_prose
 from retrieval_server.model import ContentKind, MetadataValue
 
@@ -30,8 +31,7 @@ class ParseLimits:
     sentences_per_chunk: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedChunk:
+class ParsedChunk(NamedTuple):
     """A chunk, its text and its index terms (space-separated); a derived text was made of what stands at the span."""
 
     span: Chunk

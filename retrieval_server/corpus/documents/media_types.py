@@ -4,7 +4,7 @@ import mimetypes
 from dataclasses import replace
 
 from retrieval_server.corpus.documents.documents import ParsedDocument, ParseLimits, SkippedFile, parse_document
-from retrieval_server.engine.lexical.bm25 import index_terms
+from retrieval_server.engine.lexical.index_terms import index_terms
 from retrieval_server.engine.places.languages import language_of
 
 # What the standard library has not, or has under another name.
@@ -40,7 +40,7 @@ def parse_as(relative_path: str, media_type: str, data: bytes, limits: ParseLimi
         return replace(parsed, relative_path=relative_path)
     # The name that it was parsed under must not be found: it is nobody's.
     chunks = tuple(
-        replace(chunk, terms=index_terms(relative_path, chunk.span.breadcrumbs, chunk.span.names, chunk.text))
+        chunk._replace(terms=index_terms(relative_path, chunk.span.breadcrumbs, chunk.span.names, chunk.text))
         for chunk in parsed.chunks
     )
     return replace(parsed, relative_path=relative_path, chunks=chunks)

@@ -2,15 +2,18 @@
 
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from groundwire.v1 import error_pb2
 from retrieval_server.corpus.documents.changes import CommittedChange
 from retrieval_server.corpus.files.commit_steps import CommitStep, passed
 from retrieval_server.corpus.files.layout import LEXICAL, LEXICAL_STATE
 from retrieval_server.corpus.lexical.lexical_state import LexicalState
 from retrieval_server.corpus.lexical.refreshing import Refreshing
 from retrieval_server.engine.lexical.bm25 import LexicalEntry, LexicalIndex, LexicalView
+from retrieval_server.errors import GroundwireError
 
 _LOCK_ERROR = "LockBusy"
 _LOCK_PATIENCE_S = 60.0
@@ -35,11 +38,19 @@ class LexicalFollower:
         """Return a view of the last commit."""
         return self._index.view()
 
+    @contextmanager
+    def staging(self) -> Iterator[Callable[[LexicalEntry], None]]:
+        """Let the chunks of a change be indexed while it is being stored; without a `follow` they are forgotten."""
+        try:
+            yield self._stage
+        finally:
+            self._index.unstage()
+
     def follow(self, committed: CommittedChange) -> bool:
-        """Apply a change if it is the next one; otherwise return False, and `rebuild` is due."""
+        """Apply a change whose chunks are staged if it is the next one; otherwise return False, `rebuild` is due."""
         if self._generation != committed.generation - 1:
             return False
-        self._index.replace(committed.dead_document_rows, committed.added_entries)
+        self._index.replace(committed.dead_document_rows, ())
         passed(CommitStep.INDEXED)
         self._record(committed.generation)
         return True
@@ -71,6 +82,14 @@ class LexicalFollower:
         """Release the files; see LexicalIndex. A refresh that was stopped does so when it ends."""
         if not self._refreshing.is_abandoned:
             self._index.close(waits_for_merges=waits_for_merges)
+
+    def _stage(self, entry: LexicalEntry) -> None:
+        try:
+            self._index.stage(entry)
+        except (OSError, ValueError) as error:
+            raise GroundwireError(
+                error_pb2.ERROR_REASON_STORAGE_FAILED, f"the lexical index could not be written: {error}"
+            ) from error
 
     def _record(self, generation: int) -> None:
         self._state.record(generation)

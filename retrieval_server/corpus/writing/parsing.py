@@ -11,11 +11,11 @@ from functools import partial
 from typing import NamedTuple
 
 from groundwire.cpu import usable_core_count
-from retrieval_server.corpus.database.originals import original_to_keep
 from retrieval_server.corpus.documents.documents import ParsedDocument, ParseLimits, SkippedFile
 from retrieval_server.corpus.documents.extraction import runs_native_parser
 from retrieval_server.corpus.documents.guarded_processes import Bounds, GuardedProcesses
 from retrieval_server.corpus.documents.media_types import parse_as, suffix_of
+from retrieval_server.corpus.documents.originals import original_to_keep
 
 # Starting processes costs more than it saves on fewer files.
 _BULK_FILE_COUNT = 300
@@ -62,7 +62,7 @@ class Parser:
 
     def expect(self, file_count: int) -> None:
         """Learn how many files are to come; many of them bring up the processes at once, ahead of the first file."""
-        if file_count >= _BULK_FILE_COUNT and usable_core_count() > 1:
+        if self._processes is None and file_count >= _BULK_FILE_COUNT and usable_core_count() > 1:
             self._bring_up_processes()
 
     async def parse(self, files: Sequence[File]) -> list[Parsed]:

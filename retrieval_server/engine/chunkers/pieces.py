@@ -6,7 +6,7 @@ line numbers are the same for all formats and live here.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from retrieval_server.engine.chunkers.breadcrumbs import bounded
 from retrieval_server.engine.chunkers.lines import LineIndex
@@ -18,8 +18,7 @@ _SEARCH_BACK_SHARE = 0.5
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n|\r\r")
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A run of text [start, end) in code points that should stay together.
 
     `breadcrumbs` name what encloses it; `name` is what it defines itself, if anything. Pieces with equal
@@ -35,9 +34,11 @@ class Piece:
     members: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A span of a document that can be a passage; offsets as in Piece, lines from 1 and inclusive."""
+class Chunk(NamedTuple):
+    """A span of a document that can be a passage; offsets as in Piece, lines from 1 and inclusive.
+
+    A tuple, since it travels between processes by the thousand: a frozen dataclass takes twice as long to.
+    """
 
     start_char: int
     end_char: int

@@ -7,7 +7,8 @@ Tantivy's k1 = 1.2 and b = 0.75 are fixed.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,13 +16,11 @@ import numpy as np
 import tantivy
 
 from retrieval_server.engine.places.filters import Allowed
-from retrieval_server.engine.places.languages import language_of
-from retrieval_server.engine.words.analyser import analyse, analyse_terms
-from retrieval_server.engine.words.definitions import definition_terms, wanted_definitions
+from retrieval_server.engine.words.analyser import analyse_terms
+from retrieval_server.engine.words.definitions import wanted_definitions
 from retrieval_server.engine.words.stop_words import STOP_TERMS
 
 _TEXT, _CHUNK_ID, _DOCUMENT_ROW = "text", "chunk_id", "document_row"
-_PATH_REPEATS = 2
 _STOP_TERM_WEIGHT = 0.3
 _MAX_QUERY_TERMS = 256
 _WRITER_HEAP_BYTES = 64 * 1024 * 1024
@@ -58,19 +57,6 @@ class LexicalQuery:
     weight_by_term: dict[str, float]
 
 
-def index_terms(path: str, breadcrumbs: Sequence[str], names: Sequence[str], body: str) -> str:
-    """Return the terms under which a chunk is found, joined with spaces."""
-    _, kind = language_of(path)
-    return " ".join(
-        (
-            *[analyse(path)] * _PATH_REPEATS,
-            analyse(" ".join((*breadcrumbs, *names))),
-            analyse(body),
-            *definition_terms(kind, breadcrumbs, names, body),
-        )
-    )
-
-
 def lexical_query(query: str) -> LexicalQuery:
     """Return the terms of `query`; function words count little, unless there is nothing else."""
     terms = dict.fromkeys(analyse_terms(query))
@@ -88,11 +74,8 @@ class LexicalView:
     def __init__(self, schema: tantivy.Schema, searcher: tantivy.Searcher) -> None:
         self._schema = schema
         self._searcher = searcher
-
-    @property
-    def chunk_count(self) -> int:
+        self.chunk_count = int(searcher.num_docs)
         """Chunks that can be found."""
-        return int(self._searcher.num_docs)
 
     def search(self, query: LexicalQuery, limit: int, allowed: Allowed | None = None) -> list[tuple[int, float]]:
         """Return about `limit` (chunk id, BM25 score), best first; a few more, for ties at the end.
@@ -184,40 +167,61 @@ class LexicalIndex:
         # One thread: segments, and with them the order of equal scores, then follow from the input alone.
         self._writer = self._index.writer(_WRITER_HEAP_BYTES, 1)
         self._may_lack_merges = True
+        self._has_staged = False
 
     def view(self) -> LexicalView:
         """Return a view of the last commit."""
         self._index.reload()
         return LexicalView(self._schema, self._index.searcher())
 
+    def stage(self, entry: LexicalEntry) -> None:
+        """Begin to index a chunk, beside whatever else is done, for the next `replace`; `unstage` forgets it."""
+        self._has_staged = True
+        document = tantivy.Document()
+        document.add_text(_TEXT, entry.terms)
+        document.add_integer(_CHUNK_ID, entry.chunk_id)
+        document.add_integer(_DOCUMENT_ROW, entry.document_row)
+        self._writer.add_document(document)
+
+    def unstage(self) -> None:
+        """Forget what was staged."""
+        if self._has_staged:
+            self._writer.rollback()
+            self._has_staged = False
+
     def replace(self, deleted_document_rows: Iterable[int], added: Iterable[LexicalEntry]) -> None:
-        """Remove all chunks of some documents, add others, and commit; an error before the commit changes nothing."""
-        try:
+        """Remove all chunks of some documents, add others and what was staged, and commit.
+
+        An error before the commit changes nothing, and what was staged is forgotten.
+        """
+        with self._commit():
             for row in deleted_document_rows:
                 self._writer.delete_documents_by_term(_DOCUMENT_ROW, row)
-            self._add(added)
-        except BaseException:
-            self._writer.rollback()
-            raise
+            for entry in added:
+                self.stage(entry)
 
     def rebuild(self, entries: Iterable[LexicalEntry]) -> None:
-        """Replace everything in one commit. Rows that were deleted no longer weigh on BM25's statistics."""
-        try:
+        """Replace everything in one commit, what was staged too.
+
+        Rows that were deleted no longer weigh on BM25's statistics.
+        """
+        self.unstage()
+        with self._commit():
             self._writer.delete_all_documents()
-            self._add(entries)
+            for entry in entries:
+                self.stage(entry)
+
+    @contextmanager
+    def _commit(self) -> Iterator[None]:
+        try:
+            yield
+            self._writer.commit()
+            self._writer.garbage_collect_files()
         except BaseException:
             self._writer.rollback()
             raise
-
-    def _add(self, entries: Iterable[LexicalEntry]) -> None:
-        for entry in entries:
-            document = tantivy.Document()
-            document.add_text(_TEXT, entry.terms)
-            document.add_integer(_CHUNK_ID, entry.chunk_id)
-            document.add_integer(_DOCUMENT_ROW, entry.document_row)
-            self._writer.add_document(document)
-        self._writer.commit()
-        self._writer.garbage_collect_files()
+        finally:
+            self._has_staged = False
 
     def resume_merges(self) -> None:
         """Let merges that a close gave up go on, beside whatever comes; a second time does nothing.

@@ -11,7 +11,8 @@ import Stemmer
 
 ANALYSER_VERSION = 2
 
-_WORD = re.compile(r"\w+")
+# What separates words in ASCII text becomes a space; a word is what `\w+` finds, in half of its time.
+_ASCII_WORDS = "".join(char if char.isalnum() or char == "_" else " " for char in map(chr, range(128)))
 # Emoji and other pictures are searched for, too; one picture is a term, also within a sequence.
 _PICTURES = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
 _WORD_OR_PICTURE = re.compile(f"\\w+|[{_PICTURES}]")
@@ -30,6 +31,28 @@ MAX_TERM_CHARS = 128
 _MIN_BLOB_PARTS = 6
 _MAX_BLOB_PART_CHARS = 2.5
 _MAX_CACHED_WORDS = 400_000
+_MAX_CACHED_PARTS = 100_000
+
+
+class _StemCache(dict[str, str]):
+    """Part of a word as written → its stem; a missing one is made and kept. Many words are made of few parts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stemmer = Stemmer.Stemmer("english")
+        self._stemmer_lock = threading.Lock()
+
+    def __missing__(self, part: str) -> str:
+        if len(self) >= _MAX_CACHED_PARTS:
+            self.clear()
+        self[part] = stem = self._stem(part)
+        return stem
+
+    def _stem(self, part: str) -> str:
+        if _PLURAL_ACRONYM.fullmatch(part):
+            return part[:-1].casefold()
+        with self._stemmer_lock:  # a Snowball stemmer keeps a buffer that threads must not share
+            return str(self._stemmer.stemWord(part.casefold()))
 
 
 class _WordCache(dict[str, str]):
@@ -40,12 +63,12 @@ class _WordCache(dict[str, str]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._stemmer = Stemmer.Stemmer("english")
-        self._stemmer_lock = threading.Lock()
+        self._stems = _StemCache()
 
     def __missing__(self, word: str) -> str:
-        joined = " ".join(self._terms(word))
-        if len(word) > MAX_TERM_CHARS or _HAS_CJK.search(word):
+        has_cjk = not word.isascii() and _HAS_CJK.search(word)
+        joined = " ".join(_cjk_terms(word) if has_cjk else self._terms(word))
+        if len(word) > MAX_TERM_CHARS or has_cjk:
             return joined  # blobs and whole sentences, which do not come again, and would take gigabytes
         if len(self) >= _MAX_CACHED_WORDS:
             self.clear()
@@ -53,23 +76,15 @@ class _WordCache(dict[str, str]):
         return joined
 
     def _terms(self, word: str) -> list[str]:
-        if _HAS_CJK.search(word):
-            return _cjk_terms(word)
         word = word[:MAX_TERM_CHARS]
         folded = word.casefold()
         parts = _PART.findall(word)
         if len(parts) <= 1:
-            return [self._stem_part(parts[0] if parts else word)]
+            return [self._stems[parts[0] if parts else word]]
         whole = folded.strip("_")
         if len(parts) >= _MIN_BLOB_PARTS and len(whole) / len(parts) < _MAX_BLOB_PART_CHARS:
             return [whole]
-        return [whole, *map(self._stem_part, parts)]
-
-    def _stem_part(self, part: str) -> str:
-        if _PLURAL_ACRONYM.fullmatch(part):
-            return part[:-1].casefold()
-        with self._stemmer_lock:  # a Snowball stemmer keeps a buffer that threads must not share
-            return str(self._stemmer.stemWord(part.casefold()))
+        return [whole, *map(self._stems.__getitem__, parts)]
 
 
 def _cjk_terms(word: str) -> list[str]:
@@ -108,7 +123,7 @@ def analyse(text: str) -> str:
     can hold, separate words.
     """
     if text.isascii():
-        return " ".join(map(_words.__getitem__, _WORD.findall(text)))
+        return " ".join(map(_words.__getitem__, text.translate(_ASCII_WORDS).split()))
     text = unicodedata.normalize("NFKC", _SURROGATE.sub(" ", text))
     return " ".join(map(_words.__getitem__, _WORD_OR_PICTURE.findall(text)))
 

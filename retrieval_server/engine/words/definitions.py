@@ -12,7 +12,7 @@ _DEFINES = "="
 _WITHIN = "/"
 
 # Lines are found by the break before them, which `re` skips to, and not by "^", which it tries at every character; so
-# each text is searched with a break before its first line.
+# each text is searched with a break before its first line. Indentation is taken whole, or every part of it is tried.
 # What a module assigns, exports or defines for the preprocessor; what is indented is local and not looked up by name.
 _ASSIGNED = re.compile(
     r"\n(?:(?:(?:export|pub|static|const|constexpr|let|var|final|inline)\s+)*"
@@ -20,13 +20,13 @@ _ASSIGNED = re.compile(
 )
 # A definition's first line, in the languages that have a word for it: one that is split keeps its name in one chunk.
 _DECLARED = re.compile(
-    r"\n[ \t]*(?:(?:export|default|pub(?:\([\w ]+\))?|public|private|protected|internal|static|abstract|final|sealed"
+    r"\n[ \t]*+(?:(?:export|default|pub(?:\([\w ]+\))?|public|private|protected|internal|static|abstract|final|sealed"
     r"|async|unsafe|const|inline|extern|data|open|template\s*<[^>\n]*>)\s+)*"
     r"(?:def|class|struct|union|enum(?:\s+class)?|trait|interface|type|typedef|namespace|module|mod|fn|func|function"
     r"|macro_rules!|object|protocol)\s+(?:\([^)\n]*\)\s*)?([^\W\d]\w*)"
 )
 # A key of a data file.
-_KEY = re.compile(r"\n[ \t]*(?:-[ \t]+)?[\"']?([^\W\d][\w.-]*)[\"']?[ \t]*[:=]")
+_KEY = re.compile(r"\n[ \t]*+(?:-[ \t]+)?[\"']?([^\W\d][\w.-]*)[\"']?[ \t]*[:=]")
 _SEPARATORS = re.compile(r"::|->|[.#/]")
 _MAX_DEFINED = 100
 _AROUND_NAME = " \t\n`'\"?!,;:*&()[]{}<>"

@@ -1,5 +1,7 @@
 """Parsing of many files: where it happens, and what a hostile file costs."""
 
+import subprocess
+import sys
 import zlib
 
 from retrieval_server.corpus.documents.documents import ParseLimits, SkippedFile
@@ -23,3 +25,11 @@ async def test_a_file_made_to_take_all_memory_is_skipped_and_the_others_are_not(
     assert not isinstance(page, SkippedFile)
     assert page.document.decoded.text == "text\n"
     assert page.original == b"<p>text"
+
+
+def test_a_process_that_parses_does_not_load_what_only_searches_need():
+    loaded = (
+        "import sys, retrieval_server.corpus.writing.parsing; print({'numpy', 'tantivy', 'grpc'} & set(sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "set()"

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from retrieval_server.engine.lexical import bm25
-from retrieval_server.engine.lexical.bm25 import LexicalEntry, LexicalIndex, index_terms, lexical_query
+from retrieval_server.engine.lexical.bm25 import LexicalEntry, LexicalIndex, lexical_query
+from retrieval_server.engine.lexical.index_terms import index_terms
 from retrieval_server.engine.words.analyser import analyse
 
 
@@ -91,6 +92,20 @@ def test_a_rebuilt_index_scores_as_if_nothing_had_ever_been_deleted(index: Lexic
     index.rebuild(kept)
     assert search(index, "alpha") == search(fresh, "alpha")
     fresh.close()
+
+
+def test_what_is_staged_is_found_with_the_next_commit_or_never(index: LexicalIndex):
+    first, forgotten, second, dropped = entries("alpha one", "alpha two", "alpha three", "alpha four")
+    index.stage(first)
+    assert search(index, "alpha") == []
+    index.replace((), ())
+    index.stage(forgotten)
+    index.unstage()
+    index.replace((), [second])
+    assert sorted(c for c, _ in search(index, "alpha")) == [first.chunk_id, second.chunk_id]
+    index.stage(dropped)
+    index.rebuild([first])
+    assert [c for c, _ in search(index, "alpha")] == [first.chunk_id]
 
 
 def test_a_view_does_not_see_later_commits(index: LexicalIndex):

@@ -52,6 +52,11 @@ def test_any_text_yields_terms_that_an_index_can_hold(text: str):
         term.encode()
 
 
+def test_what_separates_words_is_the_same_in_ascii_text_and_in_other():
+    for char in map(chr, range(128)):
+        assert analyse(f"one{char}two é") == f"{analyse(f'one{char}two')} é"
+
+
 @given(st.text(st.characters(codec="ascii"), max_size=200))
 def test_letter_case_of_plain_words_does_not_matter(text: str):
     assert analyse(text.lower()) == analyse(text.lower().upper().lower())
