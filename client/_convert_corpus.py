@@ -6,7 +6,14 @@ from client import _corpus_types as corpus
 from client import _passage_types as passages
 from client._convert import enum_of, time_of
 from client._translate import from_item_status
-from groundwire.v1 import collection_pb2, corpus_service_pb2, document_pb2, metadata_pb2, passage_pb2, sync_pb2
+from groundwire.v1 import (
+    collection_pb2,
+    document_pb2,
+    metadata_pb2,
+    passage_pb2,
+    snapshot_pb2,
+    sync_pb2,
+)
 
 
 def collection(pb: collection_pb2.Collection) -> corpus.Collection:
@@ -82,7 +89,7 @@ def _metadata_value(pb: metadata_pb2.MetadataValue) -> corpus.MetadataValue:
 def sync_progress(pb: sync_pb2.SyncProgress) -> corpus.SyncProgress:
     """Return our progress."""
     phase = enum_of(corpus.SyncPhase, sync_pb2.SyncPhase.Name, "SYNC_PHASE_", pb.phase)
-    return corpus.SyncProgress(phase, pb.done_count, pb.total_count)
+    return corpus.SyncProgress(phase, pb.done_count, pb.total_count, tuple(map(synced_file, pb.files)))
 
 
 def synced_file(pb: sync_pb2.SyncFileStatus) -> corpus.SyncedFile:
@@ -109,7 +116,7 @@ def sync_summary(pb: sync_pb2.SyncSummary) -> corpus.SyncSummary:
     )
 
 
-def rebuild_progress(pb: corpus_service_pb2.RebuildCollectionResponse) -> corpus.RebuildProgress:
+def rebuild_progress(pb: collection_pb2.RebuildCollectionResponse) -> corpus.RebuildProgress:
     """Return our progress of a rebuild."""
     return corpus.RebuildProgress(
         done_count=pb.done_count,
@@ -120,7 +127,7 @@ def rebuild_progress(pb: corpus_service_pb2.RebuildCollectionResponse) -> corpus
     )
 
 
-def snapshot(pb: collection_pb2.Snapshot) -> corpus.Snapshot:
+def snapshot(pb: snapshot_pb2.Snapshot) -> corpus.Snapshot:
     """Return our snapshot."""
     return corpus.Snapshot(
         snapshot_id=pb.snapshot_id,

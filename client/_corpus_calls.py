@@ -13,7 +13,7 @@ from client._message_fields import building
 from client._rpc import Rpc
 from client._translate import from_item_status
 from client.errors import ServerFault
-from groundwire.v1 import corpus_service_pb2, corpus_service_pb2_grpc
+from groundwire.v1 import collection_pb2, corpus_service_pb2_grpc, document_pb2
 
 _NO_METADATA: Mapping[str, corpus.MetadataValue] = MappingProxyType({})
 _NO_CHANGES: Mapping[str, corpus.MetadataValue | None] = MappingProxyType({})
@@ -68,7 +68,7 @@ class CorpusCalls:
         found: list[corpus.Collection] = []
         token = ""
         while True:
-            request = corpus_service_pb2.ListCollectionsRequest(page_token=token)
+            request = collection_pb2.ListCollectionsRequest(page_token=token)
             page = await self._rpc.unary(self._corpus.ListCollections, request)
             found += [_convert_corpus.collection(one) for one in page.collections]
             if not page.next_page_token:
@@ -80,7 +80,7 @@ class CorpusCalls:
     async def get_collection(self, name: str = DEFAULT_COLLECTION) -> corpus.Collection:
         """Return one collection."""
         with building("name"):
-            request = corpus_service_pb2.GetCollectionRequest(name=name)
+            request = collection_pb2.GetCollectionRequest(name=name)
         return _convert_corpus.collection((await self._rpc.unary(self._corpus.GetCollection, request)).collection)
 
     async def create_collection(
@@ -101,13 +101,13 @@ class CorpusCalls:
     async def delete_collection(self, name: str) -> int:
         """Remove a collection and all that it holds; return how many documents went."""
         with building("name"):
-            request = corpus_service_pb2.DeleteCollectionRequest(name=name)
+            request = collection_pb2.DeleteCollectionRequest(name=name)
         return (await self._rpc.unary(self._corpus.DeleteCollection, request)).deleted_document_count
 
     async def corpus_stats(self, collection: str = DEFAULT_COLLECTION) -> corpus.CorpusStats:
         """Return the counts of a collection."""
         with building("collection"):
-            request = corpus_service_pb2.GetCorpusStatsRequest(collection=collection)
+            request = collection_pb2.GetCorpusStatsRequest(collection=collection)
         return _convert_corpus.corpus_stats((await self._rpc.unary(self._corpus.GetCorpusStats, request)).stats)
 
     async def get_document(
@@ -119,7 +119,7 @@ class CorpusCalls:
         include_text: bool = True,
     ) -> corpus.Document:
         """Return the document with that display path or id."""
-        request = corpus_service_pb2.GetDocumentRequest(include_text=include_text)
+        request = document_pb2.GetDocumentRequest(include_text=include_text)
         with building("path"):
             if document_id is None:
                 request.path = path or ""
@@ -133,9 +133,7 @@ class CorpusCalls:
         self, wanted: PassageFilter = _NO_FILTER, *, collection: str = DEFAULT_COLLECTION
     ) -> AsyncGenerator[corpus.Document, None]:
         """Yield the documents that a filter means, by path, without their texts."""
-        request = corpus_service_pb2.ListDocumentsRequest(
-            filter=_corpus_requests.passage_filter(wanted), page_size=1000
-        )
+        request = document_pb2.ListDocumentsRequest(filter=_corpus_requests.passage_filter(wanted), page_size=1000)
         with building("collection"):
             request.collection = collection
         while True:
@@ -221,7 +219,7 @@ class CorpusCalls:
     ) -> int:
         """Remove one document; return the generation that lacks it."""
         with building("document_id"):
-            request = corpus_service_pb2.DeleteDocumentRequest(
+            request = document_pb2.DeleteDocumentRequest(
                 collection=collection,
                 document_id=document_id,
                 etag=etag or "",
@@ -234,7 +232,7 @@ class CorpusCalls:
     ) -> tuple[corpus.DeletedDocument, ...]:
         """Remove at most 1,000 documents in one commit; each has an outcome of its own."""
         with building("document_ids"):
-            request = corpus_service_pb2.BatchDeleteDocumentsRequest(
+            request = document_pb2.BatchDeleteDocumentsRequest(
                 collection=collection,
                 document_ids=document_ids,
                 request_id=_corpus_requests.new_request_id(request_id),
@@ -254,7 +252,7 @@ class CorpusCalls:
         request_id: str | None = None,
     ) -> corpus.DeletedDocuments:
         """Remove all documents that a filter means, in one commit; `dry_run` only counts them."""
-        request = corpus_service_pb2.DeleteDocumentsByFilterRequest(
+        request = document_pb2.DeleteDocumentsByFilterRequest(
             filter=_corpus_requests.passage_filter(wanted), dry_run=dry_run
         )
         with building("collection"):
@@ -266,6 +264,6 @@ class CorpusCalls:
     async def get_original(self, document_id: str, *, collection: str = DEFAULT_COLLECTION) -> bytes:
         """Return the bytes that a document was made of."""
         with building("document_id"):
-            request = corpus_service_pb2.GetOriginalRequest(collection=collection, document_id=document_id)
+            request = document_pb2.GetOriginalRequest(collection=collection, document_id=document_id)
         async with aclosing(self._rpc.listen(self._corpus.GetOriginal, request)) as parts:
             return b"".join([part.data async for part in parts])

@@ -10,7 +10,7 @@ from client._corpus_types import UNSET, DocumentKey, MetadataValue, Similarity, 
 from client._filter_types import MetadataCondition, PassageFilter
 from client._message_fields import building
 from client.errors import invalid_field
-from groundwire.v1 import collection_pb2, corpus_service_pb2, document_pb2, filter_pb2, metadata_pb2, passage_pb2
+from groundwire.v1 import collection_pb2, document_pb2, filter_pb2, metadata_pb2, passage_pb2
 
 
 def new_request_id(given: str | None) -> str:
@@ -30,9 +30,9 @@ def put_document_request(
     etag: str | None,
     must_be_new: bool,
     request_id: str | None,
-) -> corpus_service_pb2.PutDocumentRequest:
+) -> document_pb2.PutDocumentRequest:
     """Return the request that puts one document."""
-    request = corpus_service_pb2.PutDocumentRequest(must_be_new=must_be_new)
+    request = document_pb2.PutDocumentRequest(must_be_new=must_be_new)
     with building("key"):
         request.key.CopyFrom(document_pb2.DocumentKey(source=key.source, relative_path=key.relative_path))
     with building("content"):
@@ -62,12 +62,12 @@ def update_document_request(
     metadata_changes: Mapping[str, MetadataValue | None],
     etag: str | None,
     request_id: str | None,
-) -> corpus_service_pb2.UpdateDocumentRequest:
+) -> document_pb2.UpdateDocumentRequest:
     """Return the request that changes what is set on one document; None unsets."""
     if metadata is not UNSET and metadata_changes:
         raise invalid_field("metadata_changes", "cannot be given together with metadata")
     with building("request"):
-        request = corpus_service_pb2.UpdateDocumentRequest(
+        request = document_pb2.UpdateDocumentRequest(
             collection=collection, document_id=document_id, etag=etag or "", request_id=new_request_id(request_id)
         )
         if not isinstance(title, Unset):
@@ -145,10 +145,10 @@ def _stamp(moment: datetime) -> timestamp_pb2.Timestamp:
 
 def create_collection(
     name: str, max_chunk_size_chars: int | None, similarity: Similarity, sentences_per_chunk: int | None
-) -> corpus_service_pb2.CreateCollectionRequest:
+) -> collection_pb2.CreateCollectionRequest:
     """Return the request to make a collection."""
     with building("name"):
-        request = corpus_service_pb2.CreateCollectionRequest(name=name)
+        request = collection_pb2.CreateCollectionRequest(name=name)
     with building("max_chunk_size_chars"):
         if max_chunk_size_chars is not None:
             request.max_chunk_size_chars = max_chunk_size_chars

@@ -171,15 +171,6 @@ class SyncPhase(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class SyncProgress:
-    """How far an index run is; `total_count` is 0 while nobody knows."""
-
-    phase: SyncPhase
-    done_count: int
-    total_count: int
-
-
 class SyncFileOutcome(StrEnum):
     """What happened, or on a dry run would happen, to one file."""
 
@@ -199,6 +190,19 @@ class SyncedFile:
     relative_path: str
     outcome: SyncFileOutcome
     detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class SyncProgress:
+    """How far an index run is; `total_count` is 0 while nobody knows.
+
+    `files` are those whose outcome is known since the last progress, without what is unchanged.
+    """
+
+    phase: SyncPhase
+    done_count: int
+    total_count: int
+    files: tuple[SyncedFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """The synchronous client: the asynchronous one, run on a thread of its own. No method is written twice."""
 
+import asyncio
 import functools
 import threading
+import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
@@ -34,7 +36,9 @@ def _streaming(
 
     @functools.wraps(method)
     def call(self: "Client", /, *args: _P.args, **kwargs: _P.kwargs) -> "Stream[_T]":
-        return Stream(self, method(self._asynchronous, *args, **kwargs))
+        stream = Stream(self, method(self._asynchronous, *args, **kwargs))
+        self._note(stream)
+        return stream
 
     return call
 
@@ -45,10 +49,12 @@ class Stream(Iterator[_T], Generic[_T]):
     def __init__(self, client: "Client", items: AsyncGenerator[_T, None]) -> None:
         self._client = client
         self._items = items
+        # A thread that was interrupted no longer waits for the step that it began, which may take a while to end.
+        self._turn = asyncio.Lock()
 
     def __next__(self) -> _T:
         try:
-            return self._client._run(self._items.__anext__())  # noqa: SLF001 - the two are one thing
+            return self._client._run(self._step())  # noqa: SLF001 - the two are one thing
         except StopAsyncIteration:
             raise StopIteration from None
 
@@ -60,7 +66,20 @@ class Stream(Iterator[_T], Generic[_T]):
 
     def close(self) -> None:
         """End the call if it has not ended."""
-        self._client._run(self._items.aclose())  # noqa: SLF001 - the two are one thing
+        self._client._run(self._end())  # noqa: SLF001 - the two are one thing
+
+    async def _step(self) -> _T:
+        async with self._turn:
+            return await anext(self._items)
+
+    async def _end(self) -> None:
+        async with self._turn:
+            await self._items.aclose()
+
+    async def end_unless_busy(self) -> None:
+        """On the client's thread: end the call, but if a step of it is under way, which ends with the connection."""
+        if not self._turn.locked():
+            await self._end()
 
 
 class Client:
@@ -79,6 +98,7 @@ class Client:
         self._asynchronous = AsyncClient(server, timeouts=timeouts, caller=caller)
         self._closing = threading.Lock()
         self._closed = False
+        self._streams: weakref.WeakSet[Stream[Any]] = weakref.WeakSet()
         LoopThread.acquire()
 
     retrieve = _blocking(AsyncClient.retrieve)
@@ -135,9 +155,19 @@ class Client:
         if ForkGuard.is_forked():  # the connection is the parent's
             return
         try:
-            LoopThread.run(self._asynchronous.close())
+            LoopThread.run(self._end())
         finally:
             LoopThread.release()
+
+    async def _end(self) -> None:
+        with self._closing:
+            streams = list(self._streams)
+        await asyncio.gather(*(stream.end_unless_busy() for stream in streams), return_exceptions=True)
+        await self._asynchronous.close()
+
+    def _note(self, stream: Stream[Any]) -> None:
+        with self._closing:
+            self._streams.add(stream)
 
     def __enter__(self) -> Self:
         return self

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from client._channel import DEFAULT_COLLECTION
 from client._message_fields import building
 from client._rpc import Rpc
-from groundwire.v1 import corpus_service_pb2, corpus_service_pb2_grpc
+from groundwire.v1 import corpus_service_pb2_grpc, synonyms_pb2
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class SynonymCalls:
     async def synonyms(self, collection: str = DEFAULT_COLLECTION) -> tuple[SynonymGroup, ...]:
         """Return the synonym table of a collection."""
         with building("collection"):
-            request = corpus_service_pb2.GetSynonymTableRequest(collection=collection)
+            request = synonyms_pb2.GetSynonymTableRequest(collection=collection)
         stub = corpus_service_pb2_grpc.CorpusServiceStub(self._rpc.channel)
         response = await self._rpc.unary(stub.GetSynonymTable, request)
         return tuple(SynonymGroup(tuple(one.terms), tuple(one.expansions)) for one in response.groups)
@@ -34,7 +34,7 @@ class SynonymCalls:
     ) -> None:
         """Replace the synonym table of a collection by a TOML text or by groups; none empties it."""
         with building("collection"):
-            request = corpus_service_pb2.PutSynonymTableRequest(collection=collection)
+            request = synonyms_pb2.PutSynonymTableRequest(collection=collection)
         with building("table"):
             if isinstance(table, str):
                 request.toml = table

@@ -9,7 +9,7 @@ from client._channel import DEFAULT_COLLECTION
 from client._message_fields import building
 from client._rpc import Rpc
 from client.errors import ServerFault
-from groundwire.v1 import corpus_service_pb2, corpus_service_pb2_grpc
+from groundwire.v1 import collection_pb2, corpus_service_pb2_grpc, snapshot_pb2
 
 
 class UpkeepCalls:
@@ -25,7 +25,7 @@ class UpkeepCalls:
         By default only what another version of the server made is made anew; `full` makes all anew.
         """
         with building("collection"):
-            request = corpus_service_pb2.RebuildCollectionRequest(collection=collection, full=full)
+            request = collection_pb2.RebuildCollectionRequest(collection=collection, full=full)
         stub = corpus_service_pb2_grpc.CorpusServiceStub(self._rpc.channel)
         async with aclosing(self._rpc.listen(stub.RebuildCollection, request)) as steps:
             async for progress in steps:
@@ -34,7 +34,7 @@ class UpkeepCalls:
     async def create_snapshot(self, collection: str = DEFAULT_COLLECTION) -> corpus.Snapshot:
         """Copy a collection as it is now; writing goes on meanwhile."""
         with building("collection"):
-            request = corpus_service_pb2.CreateSnapshotRequest(collection=collection)
+            request = snapshot_pb2.CreateSnapshotRequest(collection=collection)
         stub = corpus_service_pb2_grpc.CorpusServiceStub(self._rpc.channel)
         response = await self._rpc.unary(stub.CreateSnapshot, request, timeout_s=self._rpc.timeouts.silence_s)
         return _convert_corpus.snapshot(response.snapshot)
@@ -42,7 +42,7 @@ class UpkeepCalls:
     async def snapshots(self, collection: str | None = None) -> tuple[corpus.Snapshot, ...]:
         """Return the snapshots of a collection, or of all, newest first."""
         with building("collection"):
-            request = corpus_service_pb2.ListSnapshotsRequest(collection=collection or "")
+            request = snapshot_pb2.ListSnapshotsRequest(collection=collection or "")
         stub = corpus_service_pb2_grpc.CorpusServiceStub(self._rpc.channel)
         found: list[corpus.Snapshot] = []
         while True:
@@ -57,7 +57,7 @@ class UpkeepCalls:
     async def restore_snapshot(self, snapshot_id: str) -> int:
         """Put a collection back to a snapshot; return its generation after that."""
         with building("snapshot_id"):
-            request = corpus_service_pb2.RestoreSnapshotRequest(snapshot_id=snapshot_id)
+            request = snapshot_pb2.RestoreSnapshotRequest(snapshot_id=snapshot_id)
         stub = corpus_service_pb2_grpc.CorpusServiceStub(self._rpc.channel)
         response = await self._rpc.unary(stub.RestoreSnapshot, request, timeout_s=self._rpc.timeouts.silence_s)
         return response.index_generation
@@ -65,6 +65,6 @@ class UpkeepCalls:
     async def delete_snapshot(self, snapshot_id: str) -> None:
         """Remove a snapshot; collections stay as they are, also those that were put back to it."""
         with building("snapshot_id"):
-            request = corpus_service_pb2.DeleteSnapshotRequest(snapshot_id=snapshot_id)
+            request = snapshot_pb2.DeleteSnapshotRequest(snapshot_id=snapshot_id)
         stub = corpus_service_pb2_grpc.CorpusServiceStub(self._rpc.channel)
         await self._rpc.unary(stub.DeleteSnapshot, request, timeout_s=self._rpc.timeouts.silence_s)

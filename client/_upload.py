@@ -13,12 +13,12 @@ from client._read import NotTakenError, read_regular_file
 from client._rpc import Rpc
 from client._walk import Root, Scan
 from client.errors import ServerFault
-from groundwire.v1 import corpus_service_pb2, corpus_service_pb2_grpc, sync_pb2
+from groundwire.v1 import corpus_service_pb2_grpc, sync_pb2
 
 _OFFER_COUNT = 500
 _PART_BYTES = 2 * 1024 * 1024
 _MAX_PART_COUNT = 1000
-_Request = corpus_service_pb2.SyncDocumentsRequest
+_Request = sync_pb2.SyncDocumentsRequest
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ async def upload(
                     await call.write(contents)
             await call.done_writing()
 
-        stream: AsyncGenerator[corpus_service_pb2.SyncDocumentsResponse, None] = rpc.converse(call, send())
+        stream: AsyncGenerator[sync_pb2.SyncDocumentsResponse, None] = rpc.converse(call, send())
         async with aclosing(stream) as responses:
             async for response in responses:
                 _hear(response, heard, offered, on_progress)
@@ -59,7 +59,7 @@ async def upload(
 
 
 def _hear(
-    response: corpus_service_pb2.SyncDocumentsResponse,
+    response: sync_pb2.SyncDocumentsResponse,
     heard: _Heard,
     offered: set[str],
     on_progress: Callable[[SyncProgress], None],
@@ -72,9 +72,9 @@ def _hear(
                     raise ServerFault(f"the server asked for {path!r}, which was not offered")
             heard.wanted.put_nowait(paths)
         case "progress":
-            on_progress(_convert_corpus.sync_progress(response.progress))
-        case "file":
-            heard.files.append(_convert_corpus.synced_file(response.file))
+            progress = _convert_corpus.sync_progress(response.progress)
+            heard.files += progress.files
+            on_progress(progress)
         case "summary":
             heard.summary = _convert_corpus.sync_summary(response.summary)
             heard.wanted.put_nowait(None)

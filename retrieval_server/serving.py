@@ -2,8 +2,10 @@
 
 import asyncio
 import gc
+import os
 import signal
 import sys
+from collections.abc import Callable
 
 import structlog
 
@@ -19,6 +21,7 @@ from retrieval_server.api.server import ApiServer
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.following import Following
 from retrieval_server.corpus.searching import Searching
+from retrieval_server.corpus.snapshotting import Snapshotting
 from retrieval_server.engine.encoding.encoder import Encoder, MiniLmEncoder
 from retrieval_server.engine.encoding.hashing_encoder import HashingEncoder
 from retrieval_server.engine.ranking.cross_encoder import CrossEncoder
@@ -49,9 +52,7 @@ class CannotStart(Exception):
 async def serve(settings: ServerSettings) -> None:
     """Serve until told to stop, then drain."""
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
-    stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    _when_told_to_stop(_leave)
     parse_redis_url(settings.redis_url)  # refused before anything is loaded
     check_listen_address(settings.listen, allow_insecure=settings.allow_insecure_listen)
     encoder, encoder_label = _encoder(settings)
@@ -81,18 +82,21 @@ async def serve(settings: ServerSettings) -> None:
         near_questions=_near_questions(settings, encoder),
     )
     searching = Searching(catalog, encoder, cross_encoder, remembers=settings.remember_queries)
+    snapshotting = Snapshotting(catalog, settings.snapshot_dir or settings.data_dir / "snapshots")
     metrics = _metrics(settings, searching)
     answering = Answering(searching.retrieve, queue, settings)
     server = ApiServer(
         settings,
         RetrievalServicer(searching, settings),
         AnswerServicer(answering, settings),
-        CorpusServicer(catalog, encoder_label, settings),
+        CorpusServicer(catalog, snapshotting, encoder_label, settings),
         AdminServicer(settings, queue),
         # The stub's type asks for every method; those of later versions keep the default, see RpcInterceptor.
         EvaluationServicer(catalog, searching, settings),  # type: ignore[abstract]
         metrics,
     )
+    stopping = asyncio.Event()
+    _when_told_to_stop(stopping.set)
     try:
         address = await server.start()
     except RuntimeError as error:
@@ -100,7 +104,10 @@ async def serve(settings: ServerSettings) -> None:
         raise CannotStart(
             f"cannot listen on {settings.listen}: the port is in use or not allowed; set GROUNDWIRE_LISTEN to another"
         ) from error
-    background = [asyncio.create_task(queue.run_reaper(), name="reaper")]
+    background = [
+        asyncio.create_task(queue.run_reaper(), name="reaper"),
+        asyncio.create_task(snapshotting.sweep(), name="sweep"),
+    ]
     if following is not None:
         background.append(asyncio.create_task(following.run(), name="following"))
     # What was made up to here stays, and is much: full collections would stop a query for milliseconds to look at it.
@@ -128,6 +135,22 @@ async def serve(settings: ServerSettings) -> None:
         if model is not None:
             model.close()
     _log.info("server stopped")
+
+
+def _when_told_to_stop(callback: Callable[[], None]) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, callback)
+
+
+def _leave() -> None:
+    """End the process at once: nobody is served yet.
+
+    A collection that is being opened may take minutes to catch up, on a thread that cannot be interrupted. Files are
+    changed in steps between any two of which the process may die; this is one more way to.
+    """
+    _log.info("server stopped", was_ready=False)
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _metrics(settings: ServerSettings, searching: Searching) -> Metrics:

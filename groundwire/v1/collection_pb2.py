@@ -25,23 +25,45 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1egroundwire/v1/collection.proto\x12\rgroundwire.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xac\x02\n\nCollection\x12\x0c\n\x04name\x18\x01 \x01(\t\x12/\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x10index_generation\x18\x03 \x01(\x03\x12\x1c\n\x14max_chunk_size_chars\x18\x04 \x01(\x05\x12\x0f\n\x07problem\x18\x05 \x01(\t\x12-\n\x05state\x18\x06 \x01(\x0e\x32\x1e.groundwire.v1.CollectionState\x12-\n\nsimilarity\x18\x07 \x01(\x0e\x32\x19.groundwire.v1.Similarity\x12 \n\x13sentences_per_chunk\x18\x08 \x01(\x05H\x00\x88\x01\x01\x42\x16\n\x14_sentences_per_chunk\"\xef\x02\n\x0b\x43orpusStats\x12-\n\ncollection\x18\x01 \x01(\x0b\x32\x19.groundwire.v1.Collection\x12\x16\n\x0e\x64ocument_count\x18\x02 \x01(\x05\x12\x13\n\x0b\x63hunk_count\x18\x03 \x01(\x05\x12\x1e\n\x16\x65mbeddable_chunk_count\x18\x04 \x01(\x05\x12\x1c\n\x14\x65mbedded_chunk_count\x18\x05 \x01(\x05\x12\x16\n\x0e\x64\x65nse_coverage\x18\x06 \x01(\x01\x12\x12\n\ntext_bytes\x18\x07 \x01(\x03\x12\x12\n\ndisk_bytes\x18\x08 \x01(\x03\x12\x14\n\x0cvector_epoch\x18\t \x01(\x03\x12\x0f\n\x07\x65ncoder\x18\n \x01(\t\x12+\n\x07sources\x18\x0b \x03(\x0b\x32\x1a.groundwire.v1.SourceStats\x12\x17\n\x0f\x65ncoder_problem\x18\x0c \x01(\t\x12\x19\n\x11stale_chunk_count\x18\r \x01(\x05\"M\n\x0bSourceStats\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x16\n\x0e\x64isplay_prefix\x18\x02 \x01(\t\x12\x16\n\x0e\x64ocument_count\x18\x03 \x01(\x05\"\x92\x01\n\x08Snapshot\x12\x13\n\x0bsnapshot_id\x18\x01 \x01(\t\x12\x12\n\ncollection\x18\x02 \x01(\t\x12\x18\n\x10index_generation\x18\x03 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nsize_bytes\x18\x05 \x01(\x03*S\n\nSimilarity\x12\x1a\n\x16SIMILARITY_UNSPECIFIED\x10\x00\x12\x15\n\x11SIMILARITY_COSINE\x10\x01\x12\x12\n\x0eSIMILARITY_DOT\x10\x02*o\n\x0f\x43ollectionState\x12 \n\x1c\x43OLLECTION_STATE_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x43OLLECTION_STATE_SERVING\x10\x01\x12\x1c\n\x18\x43OLLECTION_STATE_DAMAGED\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1egroundwire/v1/collection.proto\x12\rgroundwire.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xac\x02\n\nCollection\x12\x0c\n\x04name\x18\x01 \x01(\t\x12/\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x10index_generation\x18\x03 \x01(\x03\x12\x1c\n\x14max_chunk_size_chars\x18\x04 \x01(\x05\x12\x0f\n\x07problem\x18\x05 \x01(\t\x12-\n\x05state\x18\x06 \x01(\x0e\x32\x1e.groundwire.v1.CollectionState\x12-\n\nsimilarity\x18\x07 \x01(\x0e\x32\x19.groundwire.v1.Similarity\x12 \n\x13sentences_per_chunk\x18\x08 \x01(\x05H\x00\x88\x01\x01\x42\x16\n\x14_sentences_per_chunk\"\xef\x02\n\x0b\x43orpusStats\x12-\n\ncollection\x18\x01 \x01(\x0b\x32\x19.groundwire.v1.Collection\x12\x16\n\x0e\x64ocument_count\x18\x02 \x01(\x05\x12\x13\n\x0b\x63hunk_count\x18\x03 \x01(\x05\x12\x1e\n\x16\x65mbeddable_chunk_count\x18\x04 \x01(\x05\x12\x1c\n\x14\x65mbedded_chunk_count\x18\x05 \x01(\x05\x12\x16\n\x0e\x64\x65nse_coverage\x18\x06 \x01(\x01\x12\x12\n\ntext_bytes\x18\x07 \x01(\x03\x12\x12\n\ndisk_bytes\x18\x08 \x01(\x03\x12\x14\n\x0cvector_epoch\x18\t \x01(\x03\x12\x0f\n\x07\x65ncoder\x18\n \x01(\t\x12+\n\x07sources\x18\x0b \x03(\x0b\x32\x1a.groundwire.v1.SourceStats\x12\x17\n\x0f\x65ncoder_problem\x18\x0c \x01(\t\x12\x19\n\x11stale_chunk_count\x18\r \x01(\x05\"M\n\x0bSourceStats\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x16\n\x0e\x64isplay_prefix\x18\x02 \x01(\t\x12\x16\n\x0e\x64ocument_count\x18\x03 \x01(\x05\"\xcc\x01\n\x17\x43reateCollectionRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12!\n\x14max_chunk_size_chars\x18\x02 \x01(\x05H\x00\x88\x01\x01\x12-\n\nsimilarity\x18\x03 \x01(\x0e\x32\x19.groundwire.v1.Similarity\x12 \n\x13sentences_per_chunk\x18\x04 \x01(\x05H\x01\x88\x01\x01\x42\x17\n\x15_max_chunk_size_charsB\x16\n\x14_sentences_per_chunk\"I\n\x18\x43reateCollectionResponse\x12-\n\ncollection\x18\x01 \x01(\x0b\x32\x19.groundwire.v1.Collection\"?\n\x16ListCollectionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"b\n\x17ListCollectionsResponse\x12.\n\x0b\x63ollections\x18\x01 \x03(\x0b\x32\x19.groundwire.v1.Collection\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"$\n\x14GetCollectionRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"F\n\x15GetCollectionResponse\x12-\n\ncollection\x18\x01 \x01(\x0b\x32\x19.groundwire.v1.Collection\"\'\n\x17\x44\x65leteCollectionRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\":\n\x18\x44\x65leteCollectionResponse\x12\x1e\n\x16\x64\x65leted_document_count\x18\x01 \x01(\x05\"+\n\x15GetCorpusStatsRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\"C\n\x16GetCorpusStatsResponse\x12)\n\x05stats\x18\x01 \x01(\x0b\x32\x1a.groundwire.v1.CorpusStats\"<\n\x18RebuildCollectionRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x0c\n\x04\x66ull\x18\x02 \x01(\x08\"\x84\x01\n\x19RebuildCollectionResponse\x12\x12\n\ndone_count\x18\x01 \x01(\x05\x12\x13\n\x0btotal_count\x18\x02 \x01(\x05\x12\x10\n\x08\x66inished\x18\x03 \x01(\x08\x12\x18\n\x10index_generation\x18\x04 \x01(\x03\x12\x12\n\nkept_count\x18\x05 \x01(\x05*S\n\nSimilarity\x12\x1a\n\x16SIMILARITY_UNSPECIFIED\x10\x00\x12\x15\n\x11SIMILARITY_COSINE\x10\x01\x12\x12\n\x0eSIMILARITY_DOT\x10\x02*o\n\x0f\x43ollectionState\x12 \n\x1c\x43OLLECTION_STATE_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x43OLLECTION_STATE_SERVING\x10\x01\x12\x1c\n\x18\x43OLLECTION_STATE_DAMAGED\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'groundwire.v1.collection_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SIMILARITY']._serialized_start=983
-  _globals['_SIMILARITY']._serialized_end=1066
-  _globals['_COLLECTIONSTATE']._serialized_start=1068
-  _globals['_COLLECTIONSTATE']._serialized_end=1179
+  _globals['_SIMILARITY']._serialized_start=1803
+  _globals['_SIMILARITY']._serialized_end=1886
+  _globals['_COLLECTIONSTATE']._serialized_start=1888
+  _globals['_COLLECTIONSTATE']._serialized_end=1999
   _globals['_COLLECTION']._serialized_start=83
   _globals['_COLLECTION']._serialized_end=383
   _globals['_CORPUSSTATS']._serialized_start=386
   _globals['_CORPUSSTATS']._serialized_end=753
   _globals['_SOURCESTATS']._serialized_start=755
   _globals['_SOURCESTATS']._serialized_end=832
-  _globals['_SNAPSHOT']._serialized_start=835
-  _globals['_SNAPSHOT']._serialized_end=981
+  _globals['_CREATECOLLECTIONREQUEST']._serialized_start=835
+  _globals['_CREATECOLLECTIONREQUEST']._serialized_end=1039
+  _globals['_CREATECOLLECTIONRESPONSE']._serialized_start=1041
+  _globals['_CREATECOLLECTIONRESPONSE']._serialized_end=1114
+  _globals['_LISTCOLLECTIONSREQUEST']._serialized_start=1116
+  _globals['_LISTCOLLECTIONSREQUEST']._serialized_end=1179
+  _globals['_LISTCOLLECTIONSRESPONSE']._serialized_start=1181
+  _globals['_LISTCOLLECTIONSRESPONSE']._serialized_end=1279
+  _globals['_GETCOLLECTIONREQUEST']._serialized_start=1281
+  _globals['_GETCOLLECTIONREQUEST']._serialized_end=1317
+  _globals['_GETCOLLECTIONRESPONSE']._serialized_start=1319
+  _globals['_GETCOLLECTIONRESPONSE']._serialized_end=1389
+  _globals['_DELETECOLLECTIONREQUEST']._serialized_start=1391
+  _globals['_DELETECOLLECTIONREQUEST']._serialized_end=1430
+  _globals['_DELETECOLLECTIONRESPONSE']._serialized_start=1432
+  _globals['_DELETECOLLECTIONRESPONSE']._serialized_end=1490
+  _globals['_GETCORPUSSTATSREQUEST']._serialized_start=1492
+  _globals['_GETCORPUSSTATSREQUEST']._serialized_end=1535
+  _globals['_GETCORPUSSTATSRESPONSE']._serialized_start=1537
+  _globals['_GETCORPUSSTATSRESPONSE']._serialized_end=1604
+  _globals['_REBUILDCOLLECTIONREQUEST']._serialized_start=1606
+  _globals['_REBUILDCOLLECTIONREQUEST']._serialized_end=1666
+  _globals['_REBUILDCOLLECTIONRESPONSE']._serialized_start=1669
+  _globals['_REBUILDCOLLECTIONRESPONSE']._serialized_end=1801
 # @@protoc_insertion_point(module_scope)

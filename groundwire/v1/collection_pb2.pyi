@@ -231,41 +231,322 @@ class SourceStats(_message.Message):
 Global___SourceStats: _TypeAlias = SourceStats  # noqa: Y015
 
 @_typing.final
-class Snapshot(_message.Message):
-    """Snapshot is a consistent copy of a collection."""
+class CreateCollectionRequest(_message.Message):
+    """CreateCollectionRequest names the collection to make."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    SNAPSHOT_ID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    MAX_CHUNK_SIZE_CHARS_FIELD_NUMBER: _builtins.int
+    SIMILARITY_FIELD_NUMBER: _builtins.int
+    SENTENCES_PER_CHUNK_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name, as in Collection."""
+    max_chunk_size_chars: _builtins.int
+    """Largest chunk in code points, 64 to 20,000. Default 2,000."""
+    similarity: Global___Similarity.ValueType
+    """How vectors are compared. Default COSINE."""
+    sentences_per_chunk: _builtins.int
+    """Cut prose into chunks of so many sentences, 1 to 100; code and data are cut by their format all the same. A chunk
+    that would exceed max_chunk_size_chars is split. Default: by format.
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        max_chunk_size_chars: _builtins.int | None = ...,
+        similarity: Global___Similarity.ValueType = ...,
+        sentences_per_chunk: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_chunk_size_chars", b"_max_chunk_size_chars", "_sentences_per_chunk", b"_sentences_per_chunk", "max_chunk_size_chars", b"max_chunk_size_chars", "sentences_per_chunk", b"sentences_per_chunk"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_chunk_size_chars", b"_max_chunk_size_chars", "_sentences_per_chunk", b"_sentences_per_chunk", "max_chunk_size_chars", b"max_chunk_size_chars", "name", b"name", "sentences_per_chunk", b"sentences_per_chunk", "similarity", b"similarity"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__max_chunk_size_chars: _TypeAlias = _typing.Literal["max_chunk_size_chars"]  # noqa: Y015
+    _WhichOneofArgType__max_chunk_size_chars: _TypeAlias = _typing.Literal["_max_chunk_size_chars", b"_max_chunk_size_chars"]  # noqa: Y015
+    _WhichOneofReturnType__sentences_per_chunk: _TypeAlias = _typing.Literal["sentences_per_chunk"]  # noqa: Y015
+    _WhichOneofArgType__sentences_per_chunk: _TypeAlias = _typing.Literal["_sentences_per_chunk", b"_sentences_per_chunk"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_chunk_size_chars) -> _WhichOneofReturnType__max_chunk_size_chars | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__sentences_per_chunk) -> _WhichOneofReturnType__sentences_per_chunk | None: ...
+
+Global___CreateCollectionRequest: _TypeAlias = CreateCollectionRequest  # noqa: Y015
+
+@_typing.final
+class CreateCollectionResponse(_message.Message):
+    """CreateCollectionResponse is the new collection."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
     COLLECTION_FIELD_NUMBER: _builtins.int
-    INDEX_GENERATION_FIELD_NUMBER: _builtins.int
-    CREATE_TIME_FIELD_NUMBER: _builtins.int
-    SIZE_BYTES_FIELD_NUMBER: _builtins.int
-    snapshot_id: _builtins.str
-    """Its id."""
-    collection: _builtins.str
-    """The collection it copies."""
-    index_generation: _builtins.int
-    """The generation it holds."""
-    size_bytes: _builtins.int
-    """Its size on disk."""
     @_builtins.property
-    def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When it was made."""
+    def collection(self) -> Global___Collection:
+        """The collection."""
 
     def __init__(
         self,
         *,
-        snapshot_id: _builtins.str = ...,
-        collection: _builtins.str = ...,
-        index_generation: _builtins.int = ...,
-        create_time: _timestamp_pb2.Timestamp | None = ...,
-        size_bytes: _builtins.int = ...,
+        collection: Global___Collection | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "create_time", b"create_time", "index_generation", b"index_generation", "size_bytes", b"size_bytes", "snapshot_id", b"snapshot_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Snapshot: _TypeAlias = Snapshot  # noqa: Y015
+Global___CreateCollectionResponse: _TypeAlias = CreateCollectionResponse  # noqa: Y015
+
+@_typing.final
+class ListCollectionsRequest(_message.Message):
+    """ListCollectionsRequest asks for a page of collections."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """Most to return. Default 100; above 1,000 counts as 1,000; negative is INVALID_ARGUMENT."""
+    page_token: _builtins.str
+    """next_page_token of the page before; empty for the first."""
+    def __init__(
+        self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListCollectionsRequest: _TypeAlias = ListCollectionsRequest  # noqa: Y015
+
+@_typing.final
+class ListCollectionsResponse(_message.Message):
+    """ListCollectionsResponse is a page of collections."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTIONS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Empty on the last page."""
+    @_builtins.property
+    def collections(self) -> _containers.RepeatedCompositeFieldContainer[Global___Collection]:
+        """By name."""
+
+    def __init__(
+        self,
+        *,
+        collections: _abc.Iterable[Global___Collection] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collections", b"collections", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListCollectionsResponse: _TypeAlias = ListCollectionsResponse  # noqa: Y015
+
+@_typing.final
+class GetCollectionRequest(_message.Message):
+    """GetCollectionRequest names a collection."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCollectionRequest: _TypeAlias = GetCollectionRequest  # noqa: Y015
+
+@_typing.final
+class GetCollectionResponse(_message.Message):
+    """GetCollectionResponse is the collection."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def collection(self) -> Global___Collection:
+        """The collection."""
+
+    def __init__(
+        self,
+        *,
+        collection: Global___Collection | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCollectionResponse: _TypeAlias = GetCollectionResponse  # noqa: Y015
+
+@_typing.final
+class DeleteCollectionRequest(_message.Message):
+    """DeleteCollectionRequest names a collection."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteCollectionRequest: _TypeAlias = DeleteCollectionRequest  # noqa: Y015
+
+@_typing.final
+class DeleteCollectionResponse(_message.Message):
+    """DeleteCollectionResponse says how much went."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DELETED_DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
+    deleted_document_count: _builtins.int
+    """Documents that were removed."""
+    def __init__(
+        self,
+        *,
+        deleted_document_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted_document_count", b"deleted_document_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteCollectionResponse: _TypeAlias = DeleteCollectionResponse  # noqa: Y015
+
+@_typing.final
+class GetCorpusStatsRequest(_message.Message):
+    """GetCorpusStatsRequest names a collection."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """Collection. Default "default"."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCorpusStatsRequest: _TypeAlias = GetCorpusStatsRequest  # noqa: Y015
+
+@_typing.final
+class GetCorpusStatsResponse(_message.Message):
+    """GetCorpusStatsResponse counts what it holds."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def stats(self) -> Global___CorpusStats:
+        """The counts."""
+
+    def __init__(
+        self,
+        *,
+        stats: Global___CorpusStats | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["stats", b"stats"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["stats", b"stats"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCorpusStatsResponse: _TypeAlias = GetCorpusStatsResponse  # noqa: Y015
+
+@_typing.final
+class RebuildCollectionRequest(_message.Message):
+    """RebuildCollectionRequest names a collection. Searches see each document whole all the time, old or new."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    FULL_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """Collection. Default "default"."""
+    full: _builtins.bool
+    """Also documents that this version of the server parsed already. Default false."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        full: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "full", b"full"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RebuildCollectionRequest: _TypeAlias = RebuildCollectionRequest  # noqa: Y015
+
+@_typing.final
+class RebuildCollectionResponse(_message.Message):
+    """RebuildCollectionResponse says how far the rebuild is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DONE_COUNT_FIELD_NUMBER: _builtins.int
+    TOTAL_COUNT_FIELD_NUMBER: _builtins.int
+    FINISHED_FIELD_NUMBER: _builtins.int
+    INDEX_GENERATION_FIELD_NUMBER: _builtins.int
+    KEPT_COUNT_FIELD_NUMBER: _builtins.int
+    done_count: _builtins.int
+    """Documents done."""
+    total_count: _builtins.int
+    """Documents in all."""
+    finished: _builtins.bool
+    """True on the last message."""
+    index_generation: _builtins.int
+    """Generation that holds what is done."""
+    kept_count: _builtins.int
+    """Documents that this version of the server can no longer parse; they stay as they were."""
+    def __init__(
+        self,
+        *,
+        done_count: _builtins.int = ...,
+        total_count: _builtins.int = ...,
+        finished: _builtins.bool = ...,
+        index_generation: _builtins.int = ...,
+        kept_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done_count", b"done_count", "finished", b"finished", "index_generation", b"index_generation", "kept_count", b"kept_count", "total_count", b"total_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RebuildCollectionResponse: _TypeAlias = RebuildCollectionResponse  # noqa: Y015

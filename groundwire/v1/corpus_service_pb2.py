@@ -22,116 +22,20 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from groundwire.v1 import collection_pb2 as groundwire_dot_v1_dot_collection__pb2
 from groundwire.v1 import document_pb2 as groundwire_dot_v1_dot_document__pb2
-from groundwire.v1 import error_pb2 as groundwire_dot_v1_dot_error__pb2
-from groundwire.v1 import filter_pb2 as groundwire_dot_v1_dot_filter__pb2
-from groundwire.v1 import metadata_pb2 as groundwire_dot_v1_dot_metadata__pb2
+from groundwire.v1 import snapshot_pb2 as groundwire_dot_v1_dot_snapshot__pb2
 from groundwire.v1 import sync_pb2 as groundwire_dot_v1_dot_sync__pb2
+from groundwire.v1 import synonyms_pb2 as groundwire_dot_v1_dot_synonyms__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"groundwire/v1/corpus_service.proto\x12\rgroundwire.v1\x1a google/protobuf/field_mask.proto\x1a\x1egroundwire/v1/collection.proto\x1a\x1cgroundwire/v1/document.proto\x1a\x19groundwire/v1/error.proto\x1a\x1agroundwire/v1/filter.proto\x1a\x1cgroundwire/v1/metadata.proto\x1a\x18groundwire/v1/sync.proto\"\xcc\x01\n\x17\x43reateCollectionRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12!\n\x14max_chunk_size_chars\x18\x02 \x01(\x05H\x00\x88\x01\x01\x12-\n\nsimilarity\x18\x03 \x01(\x0e\x32\x19.groundwire.v1.Similarity\x12 \n\x13sentences_per_chunk\x18\x04 \x01(\x05H\x01\x88\x01\x01\x42\x17\n\x15_max_chunk_size_charsB\x16\n\x14_sentences_per_chunk\"I\n\x18\x43reateCollectionResponse\x12-\n\ncollection\x18\x01 \x01(\x0b\x32\x19.groundwire.v1.Collection\"?\n\x16ListCollectionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"b\n\x17ListCollectionsResponse\x12.\n\x0b\x63ollections\x18\x01 \x03(\x0b\x32\x19.groundwire.v1.Collection\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"$\n\x14GetCollectionRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"F\n\x15GetCollectionResponse\x12-\n\ncollection\x18\x01 \x01(\x0b\x32\x19.groundwire.v1.Collection\"\'\n\x17\x44\x65leteCollectionRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\":\n\x18\x44\x65leteCollectionResponse\x12\x1e\n\x16\x64\x65leted_document_count\x18\x01 \x01(\x05\"\xe4\x01\n\x14SyncDocumentsRequest\x12)\n\x05\x62\x65gin\x18\x01 \x01(\x0b\x32\x18.groundwire.v1.SyncBeginH\x00\x12)\n\x05offer\x18\x02 \x01(\x0b\x32\x18.groundwire.v1.SyncOfferH\x00\x12/\n\x08\x63ontents\x18\x03 \x01(\x0b\x32\x1b.groundwire.v1.SyncContentsH\x00\x12:\n\x0eoffer_complete\x18\x04 \x01(\x0b\x32 .groundwire.v1.SyncOfferCompleteH\x00\x42\t\n\x07message\"\xde\x01\n\x15SyncDocumentsResponse\x12+\n\x06wanted\x18\x01 \x01(\x0b\x32\x19.groundwire.v1.SyncWantedH\x00\x12/\n\x08progress\x18\x02 \x01(\x0b\x32\x1b.groundwire.v1.SyncProgressH\x00\x12-\n\x04\x66ile\x18\x03 \x01(\x0b\x32\x1d.groundwire.v1.SyncFileStatusH\x00\x12-\n\x07summary\x18\x04 \x01(\x0b\x32\x1a.groundwire.v1.SyncSummaryH\x00\x42\t\n\x07message\"\xfc\x02\n\x12PutDocumentRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\'\n\x03key\x18\x02 \x01(\x0b\x32\x1a.groundwire.v1.DocumentKey\x12\x11\n\x07\x63ontent\x18\x03 \x01(\x0cH\x00\x12\x0e\n\x04text\x18\x04 \x01(\tH\x00\x12\x12\n\nmedia_type\x18\x05 \x01(\t\x12\r\n\x05title\x18\x06 \x01(\t\x12\x12\n\nsource_url\x18\x07 \x01(\t\x12\x41\n\x08metadata\x18\x08 \x03(\x0b\x32/.groundwire.v1.PutDocumentRequest.MetadataEntry\x12\x0c\n\x04\x65tag\x18\t \x01(\t\x12\x13\n\x0bmust_be_new\x18\n \x01(\x08\x12\x12\n\nrequest_id\x18\x0b \x01(\t\x1aM\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12+\n\x05value\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.MetadataValue:\x02\x38\x01\x42\x06\n\x04\x62ody\"Z\n\x13PutDocumentResponse\x12)\n\x08\x64ocument\x18\x01 \x01(\x0b\x32\x17.groundwire.v1.Document\x12\x18\n\x10index_generation\x18\x02 \x01(\x03\"q\n\x12GetDocumentRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x15\n\x0b\x64ocument_id\x18\x02 \x01(\tH\x00\x12\x0e\n\x04path\x18\x03 \x01(\tH\x00\x12\x14\n\x0cinclude_text\x18\x04 \x01(\x08\x42\n\n\x08selector\"@\n\x13GetDocumentResponse\x12)\n\x08\x64ocument\x18\x01 \x01(\x0b\x32\x17.groundwire.v1.Document\"\x7f\n\x14ListDocumentsRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12,\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.PassageFilter\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"\\\n\x15ListDocumentsResponse\x12*\n\tdocuments\x18\x01 \x03(\x0b\x32\x17.groundwire.v1.Document\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xcb\x02\n\x15UpdateDocumentRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x12\n\nsource_url\x18\x04 \x01(\t\x12\x44\n\x08metadata\x18\x05 \x03(\x0b\x32\x32.groundwire.v1.UpdateDocumentRequest.MetadataEntry\x12/\n\x0bupdate_mask\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x0c\n\x04\x65tag\x18\x07 \x01(\t\x12\x12\n\nrequest_id\x18\x08 \x01(\t\x1aM\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12+\n\x05value\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.MetadataValue:\x02\x38\x01\"]\n\x16UpdateDocumentResponse\x12)\n\x08\x64ocument\x18\x01 \x01(\x0b\x32\x17.groundwire.v1.Document\x12\x18\n\x10index_generation\x18\x02 \x01(\x03\"b\n\x15\x44\x65leteDocumentRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"2\n\x16\x44\x65leteDocumentResponse\x12\x18\n\x10index_generation\x18\x01 \x01(\x03\"[\n\x1b\x42\x61tchDeleteDocumentsRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x14\n\x0c\x64ocument_ids\x18\x02 \x03(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"e\n\x1c\x42\x61tchDeleteDocumentsResponse\x12+\n\x08statuses\x18\x01 \x03(\x0b\x32\x19.groundwire.v1.ItemStatus\x12\x18\n\x10index_generation\x18\x02 \x01(\x03\"\x87\x01\n\x1e\x44\x65leteDocumentsByFilterRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12,\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.PassageFilter\x12\x0f\n\x07\x64ry_run\x18\x03 \x01(\x08\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"R\n\x1f\x44\x65leteDocumentsByFilterResponse\x12\x15\n\rdeleted_count\x18\x01 \x01(\x05\x12\x18\n\x10index_generation\x18\x02 \x01(\x03\"=\n\x12GetOriginalRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\"#\n\x13GetOriginalResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\"+\n\x15GetCorpusStatsRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\"C\n\x16GetCorpusStatsResponse\x12)\n\x05stats\x18\x01 \x01(\x0b\x32\x1a.groundwire.v1.CorpusStats\"<\n\x18RebuildCollectionRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x0c\n\x04\x66ull\x18\x02 \x01(\x08\"\x84\x01\n\x19RebuildCollectionResponse\x12\x12\n\ndone_count\x18\x01 \x01(\x05\x12\x13\n\x0btotal_count\x18\x02 \x01(\x05\x12\x10\n\x08\x66inished\x18\x03 \x01(\x08\x12\x18\n\x10index_generation\x18\x04 \x01(\x03\x12\x12\n\nkept_count\x18\x05 \x01(\x05\"1\n\x0cSynonymGroup\x12\r\n\x05terms\x18\x01 \x03(\t\x12\x12\n\nexpansions\x18\x02 \x03(\t\"g\n\x16PutSynonymTableRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12+\n\x06groups\x18\x02 \x03(\x0b\x32\x1b.groundwire.v1.SynonymGroup\x12\x0c\n\x04toml\x18\x03 \x01(\t\"\x19\n\x17PutSynonymTableResponse\",\n\x16GetSynonymTableRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\"F\n\x17GetSynonymTableResponse\x12+\n\x06groups\x18\x01 \x03(\x0b\x32\x1b.groundwire.v1.SynonymGroup\"+\n\x15\x43reateSnapshotRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\"C\n\x16\x43reateSnapshotResponse\x12)\n\x08snapshot\x18\x01 \x01(\x0b\x32\x17.groundwire.v1.Snapshot\"Q\n\x14ListSnapshotsRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"\\\n\x15ListSnapshotsResponse\x12*\n\tsnapshots\x18\x01 \x03(\x0b\x32\x17.groundwire.v1.Snapshot\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"-\n\x16RestoreSnapshotRequest\x12\x13\n\x0bsnapshot_id\x18\x01 \x01(\t\"3\n\x17RestoreSnapshotResponse\x12\x18\n\x10index_generation\x18\x01 \x01(\x03\",\n\x15\x44\x65leteSnapshotRequest\x12\x13\n\x0bsnapshot_id\x18\x01 \x01(\t\"\x18\n\x16\x44\x65leteSnapshotResponse2\x89\x10\n\rCorpusService\x12\x63\n\x10\x43reateCollection\x12&.groundwire.v1.CreateCollectionRequest\x1a\'.groundwire.v1.CreateCollectionResponse\x12`\n\x0fListCollections\x12%.groundwire.v1.ListCollectionsRequest\x1a&.groundwire.v1.ListCollectionsResponse\x12Z\n\rGetCollection\x12#.groundwire.v1.GetCollectionRequest\x1a$.groundwire.v1.GetCollectionResponse\x12\x63\n\x10\x44\x65leteCollection\x12&.groundwire.v1.DeleteCollectionRequest\x1a\'.groundwire.v1.DeleteCollectionResponse\x12^\n\rSyncDocuments\x12#.groundwire.v1.SyncDocumentsRequest\x1a$.groundwire.v1.SyncDocumentsResponse(\x01\x30\x01\x12T\n\x0bPutDocument\x12!.groundwire.v1.PutDocumentRequest\x1a\".groundwire.v1.PutDocumentResponse\x12T\n\x0bGetDocument\x12!.groundwire.v1.GetDocumentRequest\x1a\".groundwire.v1.GetDocumentResponse\x12Z\n\rListDocuments\x12#.groundwire.v1.ListDocumentsRequest\x1a$.groundwire.v1.ListDocumentsResponse\x12]\n\x0eUpdateDocument\x12$.groundwire.v1.UpdateDocumentRequest\x1a%.groundwire.v1.UpdateDocumentResponse\x12]\n\x0e\x44\x65leteDocument\x12$.groundwire.v1.DeleteDocumentRequest\x1a%.groundwire.v1.DeleteDocumentResponse\x12o\n\x14\x42\x61tchDeleteDocuments\x12*.groundwire.v1.BatchDeleteDocumentsRequest\x1a+.groundwire.v1.BatchDeleteDocumentsResponse\x12x\n\x17\x44\x65leteDocumentsByFilter\x12-.groundwire.v1.DeleteDocumentsByFilterRequest\x1a..groundwire.v1.DeleteDocumentsByFilterResponse\x12V\n\x0bGetOriginal\x12!.groundwire.v1.GetOriginalRequest\x1a\".groundwire.v1.GetOriginalResponse0\x01\x12]\n\x0eGetCorpusStats\x12$.groundwire.v1.GetCorpusStatsRequest\x1a%.groundwire.v1.GetCorpusStatsResponse\x12h\n\x11RebuildCollection\x12\'.groundwire.v1.RebuildCollectionRequest\x1a(.groundwire.v1.RebuildCollectionResponse0\x01\x12`\n\x0fPutSynonymTable\x12%.groundwire.v1.PutSynonymTableRequest\x1a&.groundwire.v1.PutSynonymTableResponse\x12`\n\x0fGetSynonymTable\x12%.groundwire.v1.GetSynonymTableRequest\x1a&.groundwire.v1.GetSynonymTableResponse\x12]\n\x0e\x43reateSnapshot\x12$.groundwire.v1.CreateSnapshotRequest\x1a%.groundwire.v1.CreateSnapshotResponse\x12Z\n\rListSnapshots\x12#.groundwire.v1.ListSnapshotsRequest\x1a$.groundwire.v1.ListSnapshotsResponse\x12`\n\x0fRestoreSnapshot\x12%.groundwire.v1.RestoreSnapshotRequest\x1a&.groundwire.v1.RestoreSnapshotResponse\x12]\n\x0e\x44\x65leteSnapshot\x12$.groundwire.v1.DeleteSnapshotRequest\x1a%.groundwire.v1.DeleteSnapshotResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"groundwire/v1/corpus_service.proto\x12\rgroundwire.v1\x1a\x1egroundwire/v1/collection.proto\x1a\x1cgroundwire/v1/document.proto\x1a\x1cgroundwire/v1/snapshot.proto\x1a\x18groundwire/v1/sync.proto\x1a\x1cgroundwire/v1/synonyms.proto2\x89\x10\n\rCorpusService\x12\x63\n\x10\x43reateCollection\x12&.groundwire.v1.CreateCollectionRequest\x1a\'.groundwire.v1.CreateCollectionResponse\x12`\n\x0fListCollections\x12%.groundwire.v1.ListCollectionsRequest\x1a&.groundwire.v1.ListCollectionsResponse\x12Z\n\rGetCollection\x12#.groundwire.v1.GetCollectionRequest\x1a$.groundwire.v1.GetCollectionResponse\x12\x63\n\x10\x44\x65leteCollection\x12&.groundwire.v1.DeleteCollectionRequest\x1a\'.groundwire.v1.DeleteCollectionResponse\x12^\n\rSyncDocuments\x12#.groundwire.v1.SyncDocumentsRequest\x1a$.groundwire.v1.SyncDocumentsResponse(\x01\x30\x01\x12T\n\x0bPutDocument\x12!.groundwire.v1.PutDocumentRequest\x1a\".groundwire.v1.PutDocumentResponse\x12T\n\x0bGetDocument\x12!.groundwire.v1.GetDocumentRequest\x1a\".groundwire.v1.GetDocumentResponse\x12Z\n\rListDocuments\x12#.groundwire.v1.ListDocumentsRequest\x1a$.groundwire.v1.ListDocumentsResponse\x12]\n\x0eUpdateDocument\x12$.groundwire.v1.UpdateDocumentRequest\x1a%.groundwire.v1.UpdateDocumentResponse\x12]\n\x0e\x44\x65leteDocument\x12$.groundwire.v1.DeleteDocumentRequest\x1a%.groundwire.v1.DeleteDocumentResponse\x12o\n\x14\x42\x61tchDeleteDocuments\x12*.groundwire.v1.BatchDeleteDocumentsRequest\x1a+.groundwire.v1.BatchDeleteDocumentsResponse\x12x\n\x17\x44\x65leteDocumentsByFilter\x12-.groundwire.v1.DeleteDocumentsByFilterRequest\x1a..groundwire.v1.DeleteDocumentsByFilterResponse\x12V\n\x0bGetOriginal\x12!.groundwire.v1.GetOriginalRequest\x1a\".groundwire.v1.GetOriginalResponse0\x01\x12]\n\x0eGetCorpusStats\x12$.groundwire.v1.GetCorpusStatsRequest\x1a%.groundwire.v1.GetCorpusStatsResponse\x12h\n\x11RebuildCollection\x12\'.groundwire.v1.RebuildCollectionRequest\x1a(.groundwire.v1.RebuildCollectionResponse0\x01\x12`\n\x0fPutSynonymTable\x12%.groundwire.v1.PutSynonymTableRequest\x1a&.groundwire.v1.PutSynonymTableResponse\x12`\n\x0fGetSynonymTable\x12%.groundwire.v1.GetSynonymTableRequest\x1a&.groundwire.v1.GetSynonymTableResponse\x12]\n\x0e\x43reateSnapshot\x12$.groundwire.v1.CreateSnapshotRequest\x1a%.groundwire.v1.CreateSnapshotResponse\x12Z\n\rListSnapshots\x12#.groundwire.v1.ListSnapshotsRequest\x1a$.groundwire.v1.ListSnapshotsResponse\x12`\n\x0fRestoreSnapshot\x12%.groundwire.v1.RestoreSnapshotRequest\x1a&.groundwire.v1.RestoreSnapshotResponse\x12]\n\x0e\x44\x65leteSnapshot\x12$.groundwire.v1.DeleteSnapshotRequest\x1a%.groundwire.v1.DeleteSnapshotResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'groundwire.v1.corpus_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PUTDOCUMENTREQUEST_METADATAENTRY']._loaded_options = None
-  _globals['_PUTDOCUMENTREQUEST_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_UPDATEDOCUMENTREQUEST_METADATAENTRY']._loaded_options = None
-  _globals['_UPDATEDOCUMENTREQUEST_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_CREATECOLLECTIONREQUEST']._serialized_start=261
-  _globals['_CREATECOLLECTIONREQUEST']._serialized_end=465
-  _globals['_CREATECOLLECTIONRESPONSE']._serialized_start=467
-  _globals['_CREATECOLLECTIONRESPONSE']._serialized_end=540
-  _globals['_LISTCOLLECTIONSREQUEST']._serialized_start=542
-  _globals['_LISTCOLLECTIONSREQUEST']._serialized_end=605
-  _globals['_LISTCOLLECTIONSRESPONSE']._serialized_start=607
-  _globals['_LISTCOLLECTIONSRESPONSE']._serialized_end=705
-  _globals['_GETCOLLECTIONREQUEST']._serialized_start=707
-  _globals['_GETCOLLECTIONREQUEST']._serialized_end=743
-  _globals['_GETCOLLECTIONRESPONSE']._serialized_start=745
-  _globals['_GETCOLLECTIONRESPONSE']._serialized_end=815
-  _globals['_DELETECOLLECTIONREQUEST']._serialized_start=817
-  _globals['_DELETECOLLECTIONREQUEST']._serialized_end=856
-  _globals['_DELETECOLLECTIONRESPONSE']._serialized_start=858
-  _globals['_DELETECOLLECTIONRESPONSE']._serialized_end=916
-  _globals['_SYNCDOCUMENTSREQUEST']._serialized_start=919
-  _globals['_SYNCDOCUMENTSREQUEST']._serialized_end=1147
-  _globals['_SYNCDOCUMENTSRESPONSE']._serialized_start=1150
-  _globals['_SYNCDOCUMENTSRESPONSE']._serialized_end=1372
-  _globals['_PUTDOCUMENTREQUEST']._serialized_start=1375
-  _globals['_PUTDOCUMENTREQUEST']._serialized_end=1755
-  _globals['_PUTDOCUMENTREQUEST_METADATAENTRY']._serialized_start=1670
-  _globals['_PUTDOCUMENTREQUEST_METADATAENTRY']._serialized_end=1747
-  _globals['_PUTDOCUMENTRESPONSE']._serialized_start=1757
-  _globals['_PUTDOCUMENTRESPONSE']._serialized_end=1847
-  _globals['_GETDOCUMENTREQUEST']._serialized_start=1849
-  _globals['_GETDOCUMENTREQUEST']._serialized_end=1962
-  _globals['_GETDOCUMENTRESPONSE']._serialized_start=1964
-  _globals['_GETDOCUMENTRESPONSE']._serialized_end=2028
-  _globals['_LISTDOCUMENTSREQUEST']._serialized_start=2030
-  _globals['_LISTDOCUMENTSREQUEST']._serialized_end=2157
-  _globals['_LISTDOCUMENTSRESPONSE']._serialized_start=2159
-  _globals['_LISTDOCUMENTSRESPONSE']._serialized_end=2251
-  _globals['_UPDATEDOCUMENTREQUEST']._serialized_start=2254
-  _globals['_UPDATEDOCUMENTREQUEST']._serialized_end=2585
-  _globals['_UPDATEDOCUMENTREQUEST_METADATAENTRY']._serialized_start=1670
-  _globals['_UPDATEDOCUMENTREQUEST_METADATAENTRY']._serialized_end=1747
-  _globals['_UPDATEDOCUMENTRESPONSE']._serialized_start=2587
-  _globals['_UPDATEDOCUMENTRESPONSE']._serialized_end=2680
-  _globals['_DELETEDOCUMENTREQUEST']._serialized_start=2682
-  _globals['_DELETEDOCUMENTREQUEST']._serialized_end=2780
-  _globals['_DELETEDOCUMENTRESPONSE']._serialized_start=2782
-  _globals['_DELETEDOCUMENTRESPONSE']._serialized_end=2832
-  _globals['_BATCHDELETEDOCUMENTSREQUEST']._serialized_start=2834
-  _globals['_BATCHDELETEDOCUMENTSREQUEST']._serialized_end=2925
-  _globals['_BATCHDELETEDOCUMENTSRESPONSE']._serialized_start=2927
-  _globals['_BATCHDELETEDOCUMENTSRESPONSE']._serialized_end=3028
-  _globals['_DELETEDOCUMENTSBYFILTERREQUEST']._serialized_start=3031
-  _globals['_DELETEDOCUMENTSBYFILTERREQUEST']._serialized_end=3166
-  _globals['_DELETEDOCUMENTSBYFILTERRESPONSE']._serialized_start=3168
-  _globals['_DELETEDOCUMENTSBYFILTERRESPONSE']._serialized_end=3250
-  _globals['_GETORIGINALREQUEST']._serialized_start=3252
-  _globals['_GETORIGINALREQUEST']._serialized_end=3313
-  _globals['_GETORIGINALRESPONSE']._serialized_start=3315
-  _globals['_GETORIGINALRESPONSE']._serialized_end=3350
-  _globals['_GETCORPUSSTATSREQUEST']._serialized_start=3352
-  _globals['_GETCORPUSSTATSREQUEST']._serialized_end=3395
-  _globals['_GETCORPUSSTATSRESPONSE']._serialized_start=3397
-  _globals['_GETCORPUSSTATSRESPONSE']._serialized_end=3464
-  _globals['_REBUILDCOLLECTIONREQUEST']._serialized_start=3466
-  _globals['_REBUILDCOLLECTIONREQUEST']._serialized_end=3526
-  _globals['_REBUILDCOLLECTIONRESPONSE']._serialized_start=3529
-  _globals['_REBUILDCOLLECTIONRESPONSE']._serialized_end=3661
-  _globals['_SYNONYMGROUP']._serialized_start=3663
-  _globals['_SYNONYMGROUP']._serialized_end=3712
-  _globals['_PUTSYNONYMTABLEREQUEST']._serialized_start=3714
-  _globals['_PUTSYNONYMTABLEREQUEST']._serialized_end=3817
-  _globals['_PUTSYNONYMTABLERESPONSE']._serialized_start=3819
-  _globals['_PUTSYNONYMTABLERESPONSE']._serialized_end=3844
-  _globals['_GETSYNONYMTABLEREQUEST']._serialized_start=3846
-  _globals['_GETSYNONYMTABLEREQUEST']._serialized_end=3890
-  _globals['_GETSYNONYMTABLERESPONSE']._serialized_start=3892
-  _globals['_GETSYNONYMTABLERESPONSE']._serialized_end=3962
-  _globals['_CREATESNAPSHOTREQUEST']._serialized_start=3964
-  _globals['_CREATESNAPSHOTREQUEST']._serialized_end=4007
-  _globals['_CREATESNAPSHOTRESPONSE']._serialized_start=4009
-  _globals['_CREATESNAPSHOTRESPONSE']._serialized_end=4076
-  _globals['_LISTSNAPSHOTSREQUEST']._serialized_start=4078
-  _globals['_LISTSNAPSHOTSREQUEST']._serialized_end=4159
-  _globals['_LISTSNAPSHOTSRESPONSE']._serialized_start=4161
-  _globals['_LISTSNAPSHOTSRESPONSE']._serialized_end=4253
-  _globals['_RESTORESNAPSHOTREQUEST']._serialized_start=4255
-  _globals['_RESTORESNAPSHOTREQUEST']._serialized_end=4300
-  _globals['_RESTORESNAPSHOTRESPONSE']._serialized_start=4302
-  _globals['_RESTORESNAPSHOTRESPONSE']._serialized_end=4353
-  _globals['_DELETESNAPSHOTREQUEST']._serialized_start=4355
-  _globals['_DELETESNAPSHOTREQUEST']._serialized_end=4399
-  _globals['_DELETESNAPSHOTRESPONSE']._serialized_start=4401
-  _globals['_DELETESNAPSHOTRESPONSE']._serialized_end=4425
-  _globals['_CORPUSSERVICE']._serialized_start=4428
-  _globals['_CORPUSSERVICE']._serialized_end=6485
+  _globals['_CORPUSSERVICE']._serialized_start=202
+  _globals['_CORPUSSERVICE']._serialized_end=2259
 # @@protoc_insertion_point(module_scope)

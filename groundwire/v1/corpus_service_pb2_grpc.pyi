@@ -4,7 +4,11 @@ isort:skip_file
 """
 
 from collections import abc as _abc
-from groundwire.v1 import corpus_service_pb2 as _corpus_service_pb2
+from groundwire.v1 import collection_pb2 as _collection_pb2
+from groundwire.v1 import document_pb2 as _document_pb2
+from groundwire.v1 import snapshot_pb2 as _snapshot_pb2
+from groundwire.v1 import sync_pb2 as _sync_pb2
+from groundwire.v1 import synonyms_pb2 as _synonyms_pb2
 from grpc import aio as _aio
 import abc as _abc_1
 import grpc as _grpc
@@ -35,55 +39,55 @@ class CorpusServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> CorpusServiceAsyncStub: ...
-    CreateCollection: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.CreateCollectionRequest, _corpus_service_pb2.CreateCollectionResponse]
+    CreateCollection: _grpc.UnaryUnaryMultiCallable[_collection_pb2.CreateCollectionRequest, _collection_pb2.CreateCollectionResponse]
     """CreateCollection makes an empty collection. It, DeleteCollection, RebuildCollection and RestoreSnapshot exclude each
     other on one collection: ABORTED / COLLECTION_BUSY. A sync that is in progress excludes removing and restoring its
     collection: ABORTED / SYNC_IN_PROGRESS.
     """
-    ListCollections: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.ListCollectionsRequest, _corpus_service_pb2.ListCollectionsResponse]
+    ListCollections: _grpc.UnaryUnaryMultiCallable[_collection_pb2.ListCollectionsRequest, _collection_pb2.ListCollectionsResponse]
     """ListCollections lists the collections by name."""
-    GetCollection: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.GetCollectionRequest, _corpus_service_pb2.GetCollectionResponse]
+    GetCollection: _grpc.UnaryUnaryMultiCallable[_collection_pb2.GetCollectionRequest, _collection_pb2.GetCollectionResponse]
     """GetCollection returns one collection."""
-    DeleteCollection: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.DeleteCollectionRequest, _corpus_service_pb2.DeleteCollectionResponse]
+    DeleteCollection: _grpc.UnaryUnaryMultiCallable[_collection_pb2.DeleteCollectionRequest, _collection_pb2.DeleteCollectionResponse]
     """DeleteCollection removes a collection and all that it holds."""
-    SyncDocuments: _grpc.StreamStreamMultiCallable[_corpus_service_pb2.SyncDocumentsRequest, _corpus_service_pb2.SyncDocumentsResponse]
+    SyncDocuments: _grpc.StreamStreamMultiCallable[_sync_pb2.SyncDocumentsRequest, _sync_pb2.SyncDocumentsResponse]
     """SyncDocuments brings a source up to date: the client offers hashes, the server asks only for what it lacks. The
     summary is the terminal message; by then everything is durable and lexically searchable. One at a time syncs a
     source: ABORTED / SYNC_IN_PROGRESS for another, which may try again when that has ended.
     """
-    PutDocument: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.PutDocumentRequest, _corpus_service_pb2.PutDocumentResponse]
+    PutDocument: _grpc.UnaryUnaryMultiCallable[_document_pb2.PutDocumentRequest, _document_pb2.PutDocumentResponse]
     """PutDocument adds or replaces one document."""
-    GetDocument: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.GetDocumentRequest, _corpus_service_pb2.GetDocumentResponse]
+    GetDocument: _grpc.UnaryUnaryMultiCallable[_document_pb2.GetDocumentRequest, _document_pb2.GetDocumentResponse]
     """GetDocument returns one document, by id or display path."""
-    ListDocuments: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.ListDocumentsRequest, _corpus_service_pb2.ListDocumentsResponse]
+    ListDocuments: _grpc.UnaryUnaryMultiCallable[_document_pb2.ListDocumentsRequest, _document_pb2.ListDocumentsResponse]
     """ListDocuments lists documents by path."""
-    UpdateDocument: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.UpdateDocumentRequest, _corpus_service_pb2.UpdateDocumentResponse]
+    UpdateDocument: _grpc.UnaryUnaryMultiCallable[_document_pb2.UpdateDocumentRequest, _document_pb2.UpdateDocumentResponse]
     """UpdateDocument changes metadata of one document."""
-    DeleteDocument: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.DeleteDocumentRequest, _corpus_service_pb2.DeleteDocumentResponse]
+    DeleteDocument: _grpc.UnaryUnaryMultiCallable[_document_pb2.DeleteDocumentRequest, _document_pb2.DeleteDocumentResponse]
     """DeleteDocument removes one document."""
-    BatchDeleteDocuments: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.BatchDeleteDocumentsRequest, _corpus_service_pb2.BatchDeleteDocumentsResponse]
+    BatchDeleteDocuments: _grpc.UnaryUnaryMultiCallable[_document_pb2.BatchDeleteDocumentsRequest, _document_pb2.BatchDeleteDocumentsResponse]
     """BatchDeleteDocuments removes several documents, each with its own status."""
-    DeleteDocumentsByFilter: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.DeleteDocumentsByFilterRequest, _corpus_service_pb2.DeleteDocumentsByFilterResponse]
+    DeleteDocumentsByFilter: _grpc.UnaryUnaryMultiCallable[_document_pb2.DeleteDocumentsByFilterRequest, _document_pb2.DeleteDocumentsByFilterResponse]
     """DeleteDocumentsByFilter removes all documents that match."""
-    GetOriginal: _grpc.UnaryStreamMultiCallable[_corpus_service_pb2.GetOriginalRequest, _corpus_service_pb2.GetOriginalResponse]
+    GetOriginal: _grpc.UnaryStreamMultiCallable[_document_pb2.GetOriginalRequest, _document_pb2.GetOriginalResponse]
     """GetOriginal streams the bytes as they were uploaded."""
-    GetCorpusStats: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.GetCorpusStatsRequest, _corpus_service_pb2.GetCorpusStatsResponse]
+    GetCorpusStats: _grpc.UnaryUnaryMultiCallable[_collection_pb2.GetCorpusStatsRequest, _collection_pb2.GetCorpusStatsResponse]
     """GetCorpusStats counts what a collection holds."""
-    RebuildCollection: _grpc.UnaryStreamMultiCallable[_corpus_service_pb2.RebuildCollectionRequest, _corpus_service_pb2.RebuildCollectionResponse]
+    RebuildCollection: _grpc.UnaryStreamMultiCallable[_collection_pb2.RebuildCollectionRequest, _collection_pb2.RebuildCollectionResponse]
     """RebuildCollection makes all derived data anew. A message comes at least every few seconds, be it the one before
     again. A rebuild goes on when its caller leaves; a call for one that runs already follows it.
     """
-    PutSynonymTable: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.PutSynonymTableRequest, _corpus_service_pb2.PutSynonymTableResponse]
+    PutSynonymTable: _grpc.UnaryUnaryMultiCallable[_synonyms_pb2.PutSynonymTableRequest, _synonyms_pb2.PutSynonymTableResponse]
     """PutSynonymTable replaces a collection's synonym table."""
-    GetSynonymTable: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.GetSynonymTableRequest, _corpus_service_pb2.GetSynonymTableResponse]
+    GetSynonymTable: _grpc.UnaryUnaryMultiCallable[_synonyms_pb2.GetSynonymTableRequest, _synonyms_pb2.GetSynonymTableResponse]
     """GetSynonymTable returns a collection's synonym table."""
-    CreateSnapshot: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.CreateSnapshotRequest, _corpus_service_pb2.CreateSnapshotResponse]
+    CreateSnapshot: _grpc.UnaryUnaryMultiCallable[_snapshot_pb2.CreateSnapshotRequest, _snapshot_pb2.CreateSnapshotResponse]
     """CreateSnapshot copies a collection as it is now."""
-    ListSnapshots: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.ListSnapshotsRequest, _corpus_service_pb2.ListSnapshotsResponse]
+    ListSnapshots: _grpc.UnaryUnaryMultiCallable[_snapshot_pb2.ListSnapshotsRequest, _snapshot_pb2.ListSnapshotsResponse]
     """ListSnapshots lists snapshots, newest first."""
-    RestoreSnapshot: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.RestoreSnapshotRequest, _corpus_service_pb2.RestoreSnapshotResponse]
+    RestoreSnapshot: _grpc.UnaryUnaryMultiCallable[_snapshot_pb2.RestoreSnapshotRequest, _snapshot_pb2.RestoreSnapshotResponse]
     """RestoreSnapshot puts a collection back to a snapshot."""
-    DeleteSnapshot: _grpc.UnaryUnaryMultiCallable[_corpus_service_pb2.DeleteSnapshotRequest, _corpus_service_pb2.DeleteSnapshotResponse]
+    DeleteSnapshot: _grpc.UnaryUnaryMultiCallable[_snapshot_pb2.DeleteSnapshotRequest, _snapshot_pb2.DeleteSnapshotResponse]
     """DeleteSnapshot removes a snapshot; collections stay as they are. ABORTED / COLLECTION_BUSY while it is restored.
     A replica that serves it goes on, and puts the newest that remains in its place when it looks again.
     """
@@ -95,55 +99,55 @@ class CorpusServiceAsyncStub(CorpusServiceStub):
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    CreateCollection: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.CreateCollectionRequest, _corpus_service_pb2.CreateCollectionResponse]  # type: ignore[assignment]
+    CreateCollection: _aio.UnaryUnaryMultiCallable[_collection_pb2.CreateCollectionRequest, _collection_pb2.CreateCollectionResponse]  # type: ignore[assignment]
     """CreateCollection makes an empty collection. It, DeleteCollection, RebuildCollection and RestoreSnapshot exclude each
     other on one collection: ABORTED / COLLECTION_BUSY. A sync that is in progress excludes removing and restoring its
     collection: ABORTED / SYNC_IN_PROGRESS.
     """
-    ListCollections: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.ListCollectionsRequest, _corpus_service_pb2.ListCollectionsResponse]  # type: ignore[assignment]
+    ListCollections: _aio.UnaryUnaryMultiCallable[_collection_pb2.ListCollectionsRequest, _collection_pb2.ListCollectionsResponse]  # type: ignore[assignment]
     """ListCollections lists the collections by name."""
-    GetCollection: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.GetCollectionRequest, _corpus_service_pb2.GetCollectionResponse]  # type: ignore[assignment]
+    GetCollection: _aio.UnaryUnaryMultiCallable[_collection_pb2.GetCollectionRequest, _collection_pb2.GetCollectionResponse]  # type: ignore[assignment]
     """GetCollection returns one collection."""
-    DeleteCollection: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.DeleteCollectionRequest, _corpus_service_pb2.DeleteCollectionResponse]  # type: ignore[assignment]
+    DeleteCollection: _aio.UnaryUnaryMultiCallable[_collection_pb2.DeleteCollectionRequest, _collection_pb2.DeleteCollectionResponse]  # type: ignore[assignment]
     """DeleteCollection removes a collection and all that it holds."""
-    SyncDocuments: _aio.StreamStreamMultiCallable[_corpus_service_pb2.SyncDocumentsRequest, _corpus_service_pb2.SyncDocumentsResponse]  # type: ignore[assignment]
+    SyncDocuments: _aio.StreamStreamMultiCallable[_sync_pb2.SyncDocumentsRequest, _sync_pb2.SyncDocumentsResponse]  # type: ignore[assignment]
     """SyncDocuments brings a source up to date: the client offers hashes, the server asks only for what it lacks. The
     summary is the terminal message; by then everything is durable and lexically searchable. One at a time syncs a
     source: ABORTED / SYNC_IN_PROGRESS for another, which may try again when that has ended.
     """
-    PutDocument: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.PutDocumentRequest, _corpus_service_pb2.PutDocumentResponse]  # type: ignore[assignment]
+    PutDocument: _aio.UnaryUnaryMultiCallable[_document_pb2.PutDocumentRequest, _document_pb2.PutDocumentResponse]  # type: ignore[assignment]
     """PutDocument adds or replaces one document."""
-    GetDocument: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.GetDocumentRequest, _corpus_service_pb2.GetDocumentResponse]  # type: ignore[assignment]
+    GetDocument: _aio.UnaryUnaryMultiCallable[_document_pb2.GetDocumentRequest, _document_pb2.GetDocumentResponse]  # type: ignore[assignment]
     """GetDocument returns one document, by id or display path."""
-    ListDocuments: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.ListDocumentsRequest, _corpus_service_pb2.ListDocumentsResponse]  # type: ignore[assignment]
+    ListDocuments: _aio.UnaryUnaryMultiCallable[_document_pb2.ListDocumentsRequest, _document_pb2.ListDocumentsResponse]  # type: ignore[assignment]
     """ListDocuments lists documents by path."""
-    UpdateDocument: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.UpdateDocumentRequest, _corpus_service_pb2.UpdateDocumentResponse]  # type: ignore[assignment]
+    UpdateDocument: _aio.UnaryUnaryMultiCallable[_document_pb2.UpdateDocumentRequest, _document_pb2.UpdateDocumentResponse]  # type: ignore[assignment]
     """UpdateDocument changes metadata of one document."""
-    DeleteDocument: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.DeleteDocumentRequest, _corpus_service_pb2.DeleteDocumentResponse]  # type: ignore[assignment]
+    DeleteDocument: _aio.UnaryUnaryMultiCallable[_document_pb2.DeleteDocumentRequest, _document_pb2.DeleteDocumentResponse]  # type: ignore[assignment]
     """DeleteDocument removes one document."""
-    BatchDeleteDocuments: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.BatchDeleteDocumentsRequest, _corpus_service_pb2.BatchDeleteDocumentsResponse]  # type: ignore[assignment]
+    BatchDeleteDocuments: _aio.UnaryUnaryMultiCallable[_document_pb2.BatchDeleteDocumentsRequest, _document_pb2.BatchDeleteDocumentsResponse]  # type: ignore[assignment]
     """BatchDeleteDocuments removes several documents, each with its own status."""
-    DeleteDocumentsByFilter: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.DeleteDocumentsByFilterRequest, _corpus_service_pb2.DeleteDocumentsByFilterResponse]  # type: ignore[assignment]
+    DeleteDocumentsByFilter: _aio.UnaryUnaryMultiCallable[_document_pb2.DeleteDocumentsByFilterRequest, _document_pb2.DeleteDocumentsByFilterResponse]  # type: ignore[assignment]
     """DeleteDocumentsByFilter removes all documents that match."""
-    GetOriginal: _aio.UnaryStreamMultiCallable[_corpus_service_pb2.GetOriginalRequest, _corpus_service_pb2.GetOriginalResponse]  # type: ignore[assignment]
+    GetOriginal: _aio.UnaryStreamMultiCallable[_document_pb2.GetOriginalRequest, _document_pb2.GetOriginalResponse]  # type: ignore[assignment]
     """GetOriginal streams the bytes as they were uploaded."""
-    GetCorpusStats: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.GetCorpusStatsRequest, _corpus_service_pb2.GetCorpusStatsResponse]  # type: ignore[assignment]
+    GetCorpusStats: _aio.UnaryUnaryMultiCallable[_collection_pb2.GetCorpusStatsRequest, _collection_pb2.GetCorpusStatsResponse]  # type: ignore[assignment]
     """GetCorpusStats counts what a collection holds."""
-    RebuildCollection: _aio.UnaryStreamMultiCallable[_corpus_service_pb2.RebuildCollectionRequest, _corpus_service_pb2.RebuildCollectionResponse]  # type: ignore[assignment]
+    RebuildCollection: _aio.UnaryStreamMultiCallable[_collection_pb2.RebuildCollectionRequest, _collection_pb2.RebuildCollectionResponse]  # type: ignore[assignment]
     """RebuildCollection makes all derived data anew. A message comes at least every few seconds, be it the one before
     again. A rebuild goes on when its caller leaves; a call for one that runs already follows it.
     """
-    PutSynonymTable: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.PutSynonymTableRequest, _corpus_service_pb2.PutSynonymTableResponse]  # type: ignore[assignment]
+    PutSynonymTable: _aio.UnaryUnaryMultiCallable[_synonyms_pb2.PutSynonymTableRequest, _synonyms_pb2.PutSynonymTableResponse]  # type: ignore[assignment]
     """PutSynonymTable replaces a collection's synonym table."""
-    GetSynonymTable: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.GetSynonymTableRequest, _corpus_service_pb2.GetSynonymTableResponse]  # type: ignore[assignment]
+    GetSynonymTable: _aio.UnaryUnaryMultiCallable[_synonyms_pb2.GetSynonymTableRequest, _synonyms_pb2.GetSynonymTableResponse]  # type: ignore[assignment]
     """GetSynonymTable returns a collection's synonym table."""
-    CreateSnapshot: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.CreateSnapshotRequest, _corpus_service_pb2.CreateSnapshotResponse]  # type: ignore[assignment]
+    CreateSnapshot: _aio.UnaryUnaryMultiCallable[_snapshot_pb2.CreateSnapshotRequest, _snapshot_pb2.CreateSnapshotResponse]  # type: ignore[assignment]
     """CreateSnapshot copies a collection as it is now."""
-    ListSnapshots: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.ListSnapshotsRequest, _corpus_service_pb2.ListSnapshotsResponse]  # type: ignore[assignment]
+    ListSnapshots: _aio.UnaryUnaryMultiCallable[_snapshot_pb2.ListSnapshotsRequest, _snapshot_pb2.ListSnapshotsResponse]  # type: ignore[assignment]
     """ListSnapshots lists snapshots, newest first."""
-    RestoreSnapshot: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.RestoreSnapshotRequest, _corpus_service_pb2.RestoreSnapshotResponse]  # type: ignore[assignment]
+    RestoreSnapshot: _aio.UnaryUnaryMultiCallable[_snapshot_pb2.RestoreSnapshotRequest, _snapshot_pb2.RestoreSnapshotResponse]  # type: ignore[assignment]
     """RestoreSnapshot puts a collection back to a snapshot."""
-    DeleteSnapshot: _aio.UnaryUnaryMultiCallable[_corpus_service_pb2.DeleteSnapshotRequest, _corpus_service_pb2.DeleteSnapshotResponse]  # type: ignore[assignment]
+    DeleteSnapshot: _aio.UnaryUnaryMultiCallable[_snapshot_pb2.DeleteSnapshotRequest, _snapshot_pb2.DeleteSnapshotResponse]  # type: ignore[assignment]
     """DeleteSnapshot removes a snapshot; collections stay as they are. ABORTED / COLLECTION_BUSY while it is restored.
     A replica that serves it goes on, and puts the newest that remains in its place when it looks again.
     """
@@ -156,9 +160,9 @@ class CorpusServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
     def CreateCollection(
         self,
-        request: _corpus_service_pb2.CreateCollectionRequest,
+        request: _collection_pb2.CreateCollectionRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.CreateCollectionResponse, _abc.Awaitable[_corpus_service_pb2.CreateCollectionResponse]]:
+    ) -> _typing.Union[_collection_pb2.CreateCollectionResponse, _abc.Awaitable[_collection_pb2.CreateCollectionResponse]]:
         """CreateCollection makes an empty collection. It, DeleteCollection, RebuildCollection and RestoreSnapshot exclude each
         other on one collection: ABORTED / COLLECTION_BUSY. A sync that is in progress excludes removing and restoring its
         collection: ABORTED / SYNC_IN_PROGRESS.
@@ -167,33 +171,33 @@ class CorpusServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
     def ListCollections(
         self,
-        request: _corpus_service_pb2.ListCollectionsRequest,
+        request: _collection_pb2.ListCollectionsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.ListCollectionsResponse, _abc.Awaitable[_corpus_service_pb2.ListCollectionsResponse]]:
+    ) -> _typing.Union[_collection_pb2.ListCollectionsResponse, _abc.Awaitable[_collection_pb2.ListCollectionsResponse]]:
         """ListCollections lists the collections by name."""
 
     @_abc_1.abstractmethod
     def GetCollection(
         self,
-        request: _corpus_service_pb2.GetCollectionRequest,
+        request: _collection_pb2.GetCollectionRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.GetCollectionResponse, _abc.Awaitable[_corpus_service_pb2.GetCollectionResponse]]:
+    ) -> _typing.Union[_collection_pb2.GetCollectionResponse, _abc.Awaitable[_collection_pb2.GetCollectionResponse]]:
         """GetCollection returns one collection."""
 
     @_abc_1.abstractmethod
     def DeleteCollection(
         self,
-        request: _corpus_service_pb2.DeleteCollectionRequest,
+        request: _collection_pb2.DeleteCollectionRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.DeleteCollectionResponse, _abc.Awaitable[_corpus_service_pb2.DeleteCollectionResponse]]:
+    ) -> _typing.Union[_collection_pb2.DeleteCollectionResponse, _abc.Awaitable[_collection_pb2.DeleteCollectionResponse]]:
         """DeleteCollection removes a collection and all that it holds."""
 
     @_abc_1.abstractmethod
     def SyncDocuments(
         self,
-        request_iterator: _MaybeAsyncIterator[_corpus_service_pb2.SyncDocumentsRequest],
+        request_iterator: _MaybeAsyncIterator[_sync_pb2.SyncDocumentsRequest],
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_corpus_service_pb2.SyncDocumentsResponse], _abc.AsyncIterator[_corpus_service_pb2.SyncDocumentsResponse]]:
+    ) -> _typing.Union[_abc.Iterator[_sync_pb2.SyncDocumentsResponse], _abc.AsyncIterator[_sync_pb2.SyncDocumentsResponse]]:
         """SyncDocuments brings a source up to date: the client offers hashes, the server asks only for what it lacks. The
         summary is the terminal message; by then everything is durable and lexically searchable. One at a time syncs a
         source: ABORTED / SYNC_IN_PROGRESS for another, which may try again when that has ended.
@@ -202,81 +206,81 @@ class CorpusServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
     def PutDocument(
         self,
-        request: _corpus_service_pb2.PutDocumentRequest,
+        request: _document_pb2.PutDocumentRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.PutDocumentResponse, _abc.Awaitable[_corpus_service_pb2.PutDocumentResponse]]:
+    ) -> _typing.Union[_document_pb2.PutDocumentResponse, _abc.Awaitable[_document_pb2.PutDocumentResponse]]:
         """PutDocument adds or replaces one document."""
 
     @_abc_1.abstractmethod
     def GetDocument(
         self,
-        request: _corpus_service_pb2.GetDocumentRequest,
+        request: _document_pb2.GetDocumentRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.GetDocumentResponse, _abc.Awaitable[_corpus_service_pb2.GetDocumentResponse]]:
+    ) -> _typing.Union[_document_pb2.GetDocumentResponse, _abc.Awaitable[_document_pb2.GetDocumentResponse]]:
         """GetDocument returns one document, by id or display path."""
 
     @_abc_1.abstractmethod
     def ListDocuments(
         self,
-        request: _corpus_service_pb2.ListDocumentsRequest,
+        request: _document_pb2.ListDocumentsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.ListDocumentsResponse, _abc.Awaitable[_corpus_service_pb2.ListDocumentsResponse]]:
+    ) -> _typing.Union[_document_pb2.ListDocumentsResponse, _abc.Awaitable[_document_pb2.ListDocumentsResponse]]:
         """ListDocuments lists documents by path."""
 
     @_abc_1.abstractmethod
     def UpdateDocument(
         self,
-        request: _corpus_service_pb2.UpdateDocumentRequest,
+        request: _document_pb2.UpdateDocumentRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.UpdateDocumentResponse, _abc.Awaitable[_corpus_service_pb2.UpdateDocumentResponse]]:
+    ) -> _typing.Union[_document_pb2.UpdateDocumentResponse, _abc.Awaitable[_document_pb2.UpdateDocumentResponse]]:
         """UpdateDocument changes metadata of one document."""
 
     @_abc_1.abstractmethod
     def DeleteDocument(
         self,
-        request: _corpus_service_pb2.DeleteDocumentRequest,
+        request: _document_pb2.DeleteDocumentRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.DeleteDocumentResponse, _abc.Awaitable[_corpus_service_pb2.DeleteDocumentResponse]]:
+    ) -> _typing.Union[_document_pb2.DeleteDocumentResponse, _abc.Awaitable[_document_pb2.DeleteDocumentResponse]]:
         """DeleteDocument removes one document."""
 
     @_abc_1.abstractmethod
     def BatchDeleteDocuments(
         self,
-        request: _corpus_service_pb2.BatchDeleteDocumentsRequest,
+        request: _document_pb2.BatchDeleteDocumentsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.BatchDeleteDocumentsResponse, _abc.Awaitable[_corpus_service_pb2.BatchDeleteDocumentsResponse]]:
+    ) -> _typing.Union[_document_pb2.BatchDeleteDocumentsResponse, _abc.Awaitable[_document_pb2.BatchDeleteDocumentsResponse]]:
         """BatchDeleteDocuments removes several documents, each with its own status."""
 
     @_abc_1.abstractmethod
     def DeleteDocumentsByFilter(
         self,
-        request: _corpus_service_pb2.DeleteDocumentsByFilterRequest,
+        request: _document_pb2.DeleteDocumentsByFilterRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.DeleteDocumentsByFilterResponse, _abc.Awaitable[_corpus_service_pb2.DeleteDocumentsByFilterResponse]]:
+    ) -> _typing.Union[_document_pb2.DeleteDocumentsByFilterResponse, _abc.Awaitable[_document_pb2.DeleteDocumentsByFilterResponse]]:
         """DeleteDocumentsByFilter removes all documents that match."""
 
     @_abc_1.abstractmethod
     def GetOriginal(
         self,
-        request: _corpus_service_pb2.GetOriginalRequest,
+        request: _document_pb2.GetOriginalRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_corpus_service_pb2.GetOriginalResponse], _abc.AsyncIterator[_corpus_service_pb2.GetOriginalResponse]]:
+    ) -> _typing.Union[_abc.Iterator[_document_pb2.GetOriginalResponse], _abc.AsyncIterator[_document_pb2.GetOriginalResponse]]:
         """GetOriginal streams the bytes as they were uploaded."""
 
     @_abc_1.abstractmethod
     def GetCorpusStats(
         self,
-        request: _corpus_service_pb2.GetCorpusStatsRequest,
+        request: _collection_pb2.GetCorpusStatsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.GetCorpusStatsResponse, _abc.Awaitable[_corpus_service_pb2.GetCorpusStatsResponse]]:
+    ) -> _typing.Union[_collection_pb2.GetCorpusStatsResponse, _abc.Awaitable[_collection_pb2.GetCorpusStatsResponse]]:
         """GetCorpusStats counts what a collection holds."""
 
     @_abc_1.abstractmethod
     def RebuildCollection(
         self,
-        request: _corpus_service_pb2.RebuildCollectionRequest,
+        request: _collection_pb2.RebuildCollectionRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_corpus_service_pb2.RebuildCollectionResponse], _abc.AsyncIterator[_corpus_service_pb2.RebuildCollectionResponse]]:
+    ) -> _typing.Union[_abc.Iterator[_collection_pb2.RebuildCollectionResponse], _abc.AsyncIterator[_collection_pb2.RebuildCollectionResponse]]:
         """RebuildCollection makes all derived data anew. A message comes at least every few seconds, be it the one before
         again. A rebuild goes on when its caller leaves; a call for one that runs already follows it.
         """
@@ -284,49 +288,49 @@ class CorpusServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
     def PutSynonymTable(
         self,
-        request: _corpus_service_pb2.PutSynonymTableRequest,
+        request: _synonyms_pb2.PutSynonymTableRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.PutSynonymTableResponse, _abc.Awaitable[_corpus_service_pb2.PutSynonymTableResponse]]:
+    ) -> _typing.Union[_synonyms_pb2.PutSynonymTableResponse, _abc.Awaitable[_synonyms_pb2.PutSynonymTableResponse]]:
         """PutSynonymTable replaces a collection's synonym table."""
 
     @_abc_1.abstractmethod
     def GetSynonymTable(
         self,
-        request: _corpus_service_pb2.GetSynonymTableRequest,
+        request: _synonyms_pb2.GetSynonymTableRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.GetSynonymTableResponse, _abc.Awaitable[_corpus_service_pb2.GetSynonymTableResponse]]:
+    ) -> _typing.Union[_synonyms_pb2.GetSynonymTableResponse, _abc.Awaitable[_synonyms_pb2.GetSynonymTableResponse]]:
         """GetSynonymTable returns a collection's synonym table."""
 
     @_abc_1.abstractmethod
     def CreateSnapshot(
         self,
-        request: _corpus_service_pb2.CreateSnapshotRequest,
+        request: _snapshot_pb2.CreateSnapshotRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.CreateSnapshotResponse, _abc.Awaitable[_corpus_service_pb2.CreateSnapshotResponse]]:
+    ) -> _typing.Union[_snapshot_pb2.CreateSnapshotResponse, _abc.Awaitable[_snapshot_pb2.CreateSnapshotResponse]]:
         """CreateSnapshot copies a collection as it is now."""
 
     @_abc_1.abstractmethod
     def ListSnapshots(
         self,
-        request: _corpus_service_pb2.ListSnapshotsRequest,
+        request: _snapshot_pb2.ListSnapshotsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.ListSnapshotsResponse, _abc.Awaitable[_corpus_service_pb2.ListSnapshotsResponse]]:
+    ) -> _typing.Union[_snapshot_pb2.ListSnapshotsResponse, _abc.Awaitable[_snapshot_pb2.ListSnapshotsResponse]]:
         """ListSnapshots lists snapshots, newest first."""
 
     @_abc_1.abstractmethod
     def RestoreSnapshot(
         self,
-        request: _corpus_service_pb2.RestoreSnapshotRequest,
+        request: _snapshot_pb2.RestoreSnapshotRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.RestoreSnapshotResponse, _abc.Awaitable[_corpus_service_pb2.RestoreSnapshotResponse]]:
+    ) -> _typing.Union[_snapshot_pb2.RestoreSnapshotResponse, _abc.Awaitable[_snapshot_pb2.RestoreSnapshotResponse]]:
         """RestoreSnapshot puts a collection back to a snapshot."""
 
     @_abc_1.abstractmethod
     def DeleteSnapshot(
         self,
-        request: _corpus_service_pb2.DeleteSnapshotRequest,
+        request: _snapshot_pb2.DeleteSnapshotRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_corpus_service_pb2.DeleteSnapshotResponse, _abc.Awaitable[_corpus_service_pb2.DeleteSnapshotResponse]]:
+    ) -> _typing.Union[_snapshot_pb2.DeleteSnapshotResponse, _abc.Awaitable[_snapshot_pb2.DeleteSnapshotResponse]]:
         """DeleteSnapshot removes a snapshot; collections stay as they are. ABORTED / COLLECTION_BUSY while it is restored.
         A replica that serves it goes on, and puts the newest that remains in its place when it looks again.
         """

@@ -22,12 +22,15 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from groundwire.v1 import error_pb2 as groundwire_dot_v1_dot_error__pb2
+from groundwire.v1 import filter_pb2 as groundwire_dot_v1_dot_filter__pb2
 from groundwire.v1 import metadata_pb2 as groundwire_dot_v1_dot_metadata__pb2
 from groundwire.v1 import passage_pb2 as groundwire_dot_v1_dot_passage__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cgroundwire/v1/document.proto\x12\rgroundwire.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cgroundwire/v1/metadata.proto\x1a\x1bgroundwire/v1/passage.proto\"4\n\x0b\x44ocumentKey\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x15\n\rrelative_path\x18\x02 \x01(\t\"\xdc\x04\n\x08\x44ocument\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\'\n\x03key\x18\x02 \x01(\x0b\x32\x1a.groundwire.v1.DocumentKey\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\x10\n\x08language\x18\x04 \x01(\t\x12(\n\x04kind\x18\x05 \x01(\x0e\x32\x1a.groundwire.v1.ContentKind\x12\x16\n\x0e\x63ontent_sha256\x18\x06 \x01(\x0c\x12\x12\n\nchar_count\x18\x07 \x01(\x05\x12\x12\n\nline_count\x18\x08 \x01(\x05\x12\x10\n\x08\x65ncoding\x18\t \x01(\t\x12\x1b\n\x13had_byte_order_mark\x18\n \x01(\x08\x12\x0c\n\x04text\x18\x0b \x01(\t\x12/\n\x0bupdate_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x37\n\x08metadata\x18\x0e \x03(\x0b\x32%.groundwire.v1.Document.MetadataEntry\x12\r\n\x05title\x18\x0f \x01(\t\x12\x12\n\nsource_url\x18\x10 \x01(\t\x12\x12\n\nmedia_type\x18\x11 \x01(\t\x12/\n\x0b\x63reate_time\x18\x12 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04\x65tag\x18\x13 \x01(\t\x12\x16\n\x0eoriginal_bytes\x18\x14 \x01(\x03\x1aM\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12+\n\x05value\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.MetadataValue:\x02\x38\x01J\x04\x08\r\x10\x0e\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cgroundwire/v1/document.proto\x12\rgroundwire.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19groundwire/v1/error.proto\x1a\x1agroundwire/v1/filter.proto\x1a\x1cgroundwire/v1/metadata.proto\x1a\x1bgroundwire/v1/passage.proto\"4\n\x0b\x44ocumentKey\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x15\n\rrelative_path\x18\x02 \x01(\t\"\xdc\x04\n\x08\x44ocument\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\'\n\x03key\x18\x02 \x01(\x0b\x32\x1a.groundwire.v1.DocumentKey\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\x10\n\x08language\x18\x04 \x01(\t\x12(\n\x04kind\x18\x05 \x01(\x0e\x32\x1a.groundwire.v1.ContentKind\x12\x16\n\x0e\x63ontent_sha256\x18\x06 \x01(\x0c\x12\x12\n\nchar_count\x18\x07 \x01(\x05\x12\x12\n\nline_count\x18\x08 \x01(\x05\x12\x10\n\x08\x65ncoding\x18\t \x01(\t\x12\x1b\n\x13had_byte_order_mark\x18\n \x01(\x08\x12\x0c\n\x04text\x18\x0b \x01(\t\x12/\n\x0bupdate_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x37\n\x08metadata\x18\x0e \x03(\x0b\x32%.groundwire.v1.Document.MetadataEntry\x12\r\n\x05title\x18\x0f \x01(\t\x12\x12\n\nsource_url\x18\x10 \x01(\t\x12\x12\n\nmedia_type\x18\x11 \x01(\t\x12/\n\x0b\x63reate_time\x18\x12 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04\x65tag\x18\x13 \x01(\t\x12\x16\n\x0eoriginal_bytes\x18\x14 \x01(\x03\x1aM\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12+\n\x05value\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.MetadataValue:\x02\x38\x01J\x04\x08\r\x10\x0e\"\xfc\x02\n\x12PutDocumentRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\'\n\x03key\x18\x02 \x01(\x0b\x32\x1a.groundwire.v1.DocumentKey\x12\x11\n\x07\x63ontent\x18\x03 \x01(\x0cH\x00\x12\x0e\n\x04text\x18\x04 \x01(\tH\x00\x12\x12\n\nmedia_type\x18\x05 \x01(\t\x12\r\n\x05title\x18\x06 \x01(\t\x12\x12\n\nsource_url\x18\x07 \x01(\t\x12\x41\n\x08metadata\x18\x08 \x03(\x0b\x32/.groundwire.v1.PutDocumentRequest.MetadataEntry\x12\x0c\n\x04\x65tag\x18\t \x01(\t\x12\x13\n\x0bmust_be_new\x18\n \x01(\x08\x12\x12\n\nrequest_id\x18\x0b \x01(\t\x1aM\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12+\n\x05value\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.MetadataValue:\x02\x38\x01\x42\x06\n\x04\x62ody\"Z\n\x13PutDocumentResponse\x12)\n\x08\x64ocument\x18\x01 \x01(\x0b\x32\x17.groundwire.v1.Document\x12\x18\n\x10index_generation\x18\x02 \x01(\x03\"q\n\x12GetDocumentRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x15\n\x0b\x64ocument_id\x18\x02 \x01(\tH\x00\x12\x0e\n\x04path\x18\x03 \x01(\tH\x00\x12\x14\n\x0cinclude_text\x18\x04 \x01(\x08\x42\n\n\x08selector\"@\n\x13GetDocumentResponse\x12)\n\x08\x64ocument\x18\x01 \x01(\x0b\x32\x17.groundwire.v1.Document\"\x7f\n\x14ListDocumentsRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12,\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.PassageFilter\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"\\\n\x15ListDocumentsResponse\x12*\n\tdocuments\x18\x01 \x03(\x0b\x32\x17.groundwire.v1.Document\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xcb\x02\n\x15UpdateDocumentRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x12\n\nsource_url\x18\x04 \x01(\t\x12\x44\n\x08metadata\x18\x05 \x03(\x0b\x32\x32.groundwire.v1.UpdateDocumentRequest.MetadataEntry\x12/\n\x0bupdate_mask\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x0c\n\x04\x65tag\x18\x07 \x01(\t\x12\x12\n\nrequest_id\x18\x08 \x01(\t\x1aM\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12+\n\x05value\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.MetadataValue:\x02\x38\x01\"]\n\x16UpdateDocumentResponse\x12)\n\x08\x64ocument\x18\x01 \x01(\x0b\x32\x17.groundwire.v1.Document\x12\x18\n\x10index_generation\x18\x02 \x01(\x03\"b\n\x15\x44\x65leteDocumentRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"2\n\x16\x44\x65leteDocumentResponse\x12\x18\n\x10index_generation\x18\x01 \x01(\x03\"[\n\x1b\x42\x61tchDeleteDocumentsRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x14\n\x0c\x64ocument_ids\x18\x02 \x03(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"e\n\x1c\x42\x61tchDeleteDocumentsResponse\x12+\n\x08statuses\x18\x01 \x03(\x0b\x32\x19.groundwire.v1.ItemStatus\x12\x18\n\x10index_generation\x18\x02 \x01(\x03\"\x87\x01\n\x1e\x44\x65leteDocumentsByFilterRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12,\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x1c.groundwire.v1.PassageFilter\x12\x0f\n\x07\x64ry_run\x18\x03 \x01(\x08\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"R\n\x1f\x44\x65leteDocumentsByFilterResponse\x12\x15\n\rdeleted_count\x18\x01 \x01(\x05\x12\x18\n\x10index_generation\x18\x02 \x01(\x03\"=\n\x12GetOriginalRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\"#\n\x13GetOriginalResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,10 +39,50 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_DOCUMENT_METADATAENTRY']._loaded_options = None
   _globals['_DOCUMENT_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_DOCUMENTKEY']._serialized_start=139
-  _globals['_DOCUMENTKEY']._serialized_end=191
-  _globals['_DOCUMENT']._serialized_start=194
-  _globals['_DOCUMENT']._serialized_end=798
-  _globals['_DOCUMENT_METADATAENTRY']._serialized_start=715
-  _globals['_DOCUMENT_METADATAENTRY']._serialized_end=792
+  _globals['_PUTDOCUMENTREQUEST_METADATAENTRY']._loaded_options = None
+  _globals['_PUTDOCUMENTREQUEST_METADATAENTRY']._serialized_options = b'8\001'
+  _globals['_UPDATEDOCUMENTREQUEST_METADATAENTRY']._loaded_options = None
+  _globals['_UPDATEDOCUMENTREQUEST_METADATAENTRY']._serialized_options = b'8\001'
+  _globals['_DOCUMENTKEY']._serialized_start=228
+  _globals['_DOCUMENTKEY']._serialized_end=280
+  _globals['_DOCUMENT']._serialized_start=283
+  _globals['_DOCUMENT']._serialized_end=887
+  _globals['_DOCUMENT_METADATAENTRY']._serialized_start=804
+  _globals['_DOCUMENT_METADATAENTRY']._serialized_end=881
+  _globals['_PUTDOCUMENTREQUEST']._serialized_start=890
+  _globals['_PUTDOCUMENTREQUEST']._serialized_end=1270
+  _globals['_PUTDOCUMENTREQUEST_METADATAENTRY']._serialized_start=804
+  _globals['_PUTDOCUMENTREQUEST_METADATAENTRY']._serialized_end=881
+  _globals['_PUTDOCUMENTRESPONSE']._serialized_start=1272
+  _globals['_PUTDOCUMENTRESPONSE']._serialized_end=1362
+  _globals['_GETDOCUMENTREQUEST']._serialized_start=1364
+  _globals['_GETDOCUMENTREQUEST']._serialized_end=1477
+  _globals['_GETDOCUMENTRESPONSE']._serialized_start=1479
+  _globals['_GETDOCUMENTRESPONSE']._serialized_end=1543
+  _globals['_LISTDOCUMENTSREQUEST']._serialized_start=1545
+  _globals['_LISTDOCUMENTSREQUEST']._serialized_end=1672
+  _globals['_LISTDOCUMENTSRESPONSE']._serialized_start=1674
+  _globals['_LISTDOCUMENTSRESPONSE']._serialized_end=1766
+  _globals['_UPDATEDOCUMENTREQUEST']._serialized_start=1769
+  _globals['_UPDATEDOCUMENTREQUEST']._serialized_end=2100
+  _globals['_UPDATEDOCUMENTREQUEST_METADATAENTRY']._serialized_start=804
+  _globals['_UPDATEDOCUMENTREQUEST_METADATAENTRY']._serialized_end=881
+  _globals['_UPDATEDOCUMENTRESPONSE']._serialized_start=2102
+  _globals['_UPDATEDOCUMENTRESPONSE']._serialized_end=2195
+  _globals['_DELETEDOCUMENTREQUEST']._serialized_start=2197
+  _globals['_DELETEDOCUMENTREQUEST']._serialized_end=2295
+  _globals['_DELETEDOCUMENTRESPONSE']._serialized_start=2297
+  _globals['_DELETEDOCUMENTRESPONSE']._serialized_end=2347
+  _globals['_BATCHDELETEDOCUMENTSREQUEST']._serialized_start=2349
+  _globals['_BATCHDELETEDOCUMENTSREQUEST']._serialized_end=2440
+  _globals['_BATCHDELETEDOCUMENTSRESPONSE']._serialized_start=2442
+  _globals['_BATCHDELETEDOCUMENTSRESPONSE']._serialized_end=2543
+  _globals['_DELETEDOCUMENTSBYFILTERREQUEST']._serialized_start=2546
+  _globals['_DELETEDOCUMENTSBYFILTERREQUEST']._serialized_end=2681
+  _globals['_DELETEDOCUMENTSBYFILTERRESPONSE']._serialized_start=2683
+  _globals['_DELETEDOCUMENTSBYFILTERRESPONSE']._serialized_end=2765
+  _globals['_GETORIGINALREQUEST']._serialized_start=2767
+  _globals['_GETORIGINALREQUEST']._serialized_end=2828
+  _globals['_GETORIGINALRESPONSE']._serialized_start=2830
+  _globals['_GETORIGINALRESPONSE']._serialized_end=2865
 # @@protoc_insertion_point(module_scope)

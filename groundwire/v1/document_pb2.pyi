@@ -5,9 +5,12 @@ isort:skip_file
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from groundwire.v1 import error_pb2 as _error_pb2
+from groundwire.v1 import filter_pb2 as _filter_pb2
 from groundwire.v1 import metadata_pb2 as _metadata_pb2
 from groundwire.v1 import passage_pb2 as _passage_pb2
 import builtins as _builtins
@@ -171,3 +174,580 @@ class Document(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Document: _TypeAlias = Document  # noqa: Y015
+
+@_typing.final
+class PutDocumentRequest(_message.Message):
+    """PutDocumentRequest carries one document. It is embedded before it is acknowledged unless it is long."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class MetadataEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> _metadata_pb2.MetadataValue: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _metadata_pb2.MetadataValue | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    KEY_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    MEDIA_TYPE_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    SOURCE_URL_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    MUST_BE_NEW_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """Collection; made when it does not exist. Default "default"."""
+    content: _builtins.bytes
+    """Its bytes, decoded as a file's are."""
+    text: _builtins.str
+    """Its text."""
+    media_type: _builtins.str
+    """What kind of document it is, for example "text/markdown"; at most 255 bytes. Default: by the name of its path."""
+    title: _builtins.str
+    """What it is called; at most 1,024 bytes. Default: read from the document."""
+    source_url: _builtins.str
+    """Where people find it; at most 4,096 bytes."""
+    etag: _builtins.str
+    """Version that is to be replaced; ABORTED / ETAG_MISMATCH when it is another one. Default: whatever is there."""
+    must_be_new: _builtins.bool
+    """Refuse to replace: ABORTED / ETAG_MISMATCH when a document is there. Default false."""
+    request_id: _builtins.str
+    """Makes a retry safe: within the server's time to live (a day by default) an equal request with an equal id returns
+    the first one's response and changes nothing; an unequal one is ALREADY_EXISTS / REQUEST_ID_CONFLICT. At most 128
+    bytes. Default: none, and a retry writes again.
+    """
+    @_builtins.property
+    def key(self) -> Global___DocumentKey:
+        """Where it belongs; a document that is there is replaced whole, with all that was set on it."""
+
+    @_builtins.property
+    def metadata(self) -> _containers.MessageMap[_builtins.str, _metadata_pb2.MetadataValue]:
+        """Laid over what is read from the document itself, of which as much is kept as the limits leave room for."""
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        key: Global___DocumentKey | None = ...,
+        content: _builtins.bytes = ...,
+        text: _builtins.str = ...,
+        media_type: _builtins.str = ...,
+        title: _builtins.str = ...,
+        source_url: _builtins.str = ...,
+        metadata: _abc.Mapping[_builtins.str, _metadata_pb2.MetadataValue] | None = ...,
+        etag: _builtins.str = ...,
+        must_be_new: _builtins.bool = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "content", b"content", "key", b"key", "text", b"text"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "collection", b"collection", "content", b"content", "etag", b"etag", "key", b"key", "media_type", b"media_type", "metadata", b"metadata", "must_be_new", b"must_be_new", "request_id", b"request_id", "source_url", b"source_url", "text", b"text", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["content", "text"]  # noqa: Y015
+    _WhichOneofArgType_body: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_body) -> _WhichOneofReturnType_body | None: ...
+
+Global___PutDocumentRequest: _TypeAlias = PutDocumentRequest  # noqa: Y015
+
+@_typing.final
+class PutDocumentResponse(_message.Message):
+    """PutDocumentResponse is the stored document."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_FIELD_NUMBER: _builtins.int
+    INDEX_GENERATION_FIELD_NUMBER: _builtins.int
+    index_generation: _builtins.int
+    """Generation that holds it."""
+    @_builtins.property
+    def document(self) -> Global___Document:
+        """Without its text."""
+
+    def __init__(
+        self,
+        *,
+        document: Global___Document | None = ...,
+        index_generation: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "index_generation", b"index_generation"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PutDocumentResponse: _TypeAlias = PutDocumentResponse  # noqa: Y015
+
+@_typing.final
+class GetDocumentRequest(_message.Message):
+    """GetDocumentRequest names one document, by id or by display path."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    INCLUDE_TEXT_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """Collection. Default "default"."""
+    document_id: _builtins.str
+    """By id."""
+    path: _builtins.str
+    """By display path; INVALID_ARGUMENT when documents of several sources are shown at it."""
+    include_text: _builtins.bool
+    """Fill in its text. Default false."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        document_id: _builtins.str = ...,
+        path: _builtins.str = ...,
+        include_text: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "path", b"path", "selector", b"selector"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document_id", b"document_id", "include_text", b"include_text", "path", b"path", "selector", b"selector"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_selector: _TypeAlias = _typing.Literal["document_id", "path"]  # noqa: Y015
+    _WhichOneofArgType_selector: _TypeAlias = _typing.Literal["selector", b"selector"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_selector) -> _WhichOneofReturnType_selector | None: ...
+
+Global___GetDocumentRequest: _TypeAlias = GetDocumentRequest  # noqa: Y015
+
+@_typing.final
+class GetDocumentResponse(_message.Message):
+    """GetDocumentResponse is the document."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def document(self) -> Global___Document:
+        """The document."""
+
+    def __init__(
+        self,
+        *,
+        document: Global___Document | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetDocumentResponse: _TypeAlias = GetDocumentResponse  # noqa: Y015
+
+@_typing.final
+class ListDocumentsRequest(_message.Message):
+    """ListDocumentsRequest asks for a page of documents."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """Collection. Default "default"."""
+    page_size: _builtins.int
+    """Most to return. Default 100; above 1,000 counts as 1,000; negative is INVALID_ARGUMENT."""
+    page_token: _builtins.str
+    """next_page_token of the page before; empty for the first. One of another collection or filter, or of a collection that
+    was removed and made anew since, is INVALID_ARGUMENT.
+    """
+    @_builtins.property
+    def filter(self) -> _filter_pb2.PassageFilter:
+        """Which documents; `contains` looks into the whole stored text. Default: all."""
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        filter: _filter_pb2.PassageFilter | None = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "filter", b"filter", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDocumentsRequest: _TypeAlias = ListDocumentsRequest  # noqa: Y015
+
+@_typing.final
+class ListDocumentsResponse(_message.Message):
+    """ListDocumentsResponse is a page of documents."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENTS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Empty on the last page."""
+    @_builtins.property
+    def documents(self) -> _containers.RepeatedCompositeFieldContainer[Global___Document]:
+        """By path, without text."""
+
+    def __init__(
+        self,
+        *,
+        documents: _abc.Iterable[Global___Document] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["documents", b"documents", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDocumentsResponse: _TypeAlias = ListDocumentsResponse  # noqa: Y015
+
+@_typing.final
+class UpdateDocumentRequest(_message.Message):
+    """UpdateDocumentRequest changes what is set on one document."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class MetadataEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> _metadata_pb2.MetadataValue: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _metadata_pb2.MetadataValue | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    SOURCE_URL_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
+    UPDATE_MASK_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """Collection. Default "default"."""
+    document_id: _builtins.str
+    """Which one."""
+    title: _builtins.str
+    """As in PutDocumentRequest."""
+    source_url: _builtins.str
+    """As in PutDocumentRequest."""
+    etag: _builtins.str
+    """Version that is to be changed, as in PutDocumentRequest."""
+    request_id: _builtins.str
+    """As in PutDocumentRequest."""
+    @_builtins.property
+    def metadata(self) -> _containers.MessageMap[_builtins.str, _metadata_pb2.MetadataValue]:
+        """As in PutDocumentRequest; with what stays set, it must be within the limits as well."""
+
+    @_builtins.property
+    def update_mask(self) -> _field_mask_pb2.FieldMask:
+        """Which of them to change: "title", "source_url", "metadata" (all that was set) or "metadata.KEY". What is named and
+        not given is unset. At least one, at most 256.
+        """
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        document_id: _builtins.str = ...,
+        title: _builtins.str = ...,
+        source_url: _builtins.str = ...,
+        metadata: _abc.Mapping[_builtins.str, _metadata_pb2.MetadataValue] | None = ...,
+        update_mask: _field_mask_pb2.FieldMask | None = ...,
+        etag: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["update_mask", b"update_mask"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document_id", b"document_id", "etag", b"etag", "metadata", b"metadata", "request_id", b"request_id", "source_url", b"source_url", "title", b"title", "update_mask", b"update_mask"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateDocumentRequest: _TypeAlias = UpdateDocumentRequest  # noqa: Y015
+
+@_typing.final
+class UpdateDocumentResponse(_message.Message):
+    """UpdateDocumentResponse is the changed document."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_FIELD_NUMBER: _builtins.int
+    INDEX_GENERATION_FIELD_NUMBER: _builtins.int
+    index_generation: _builtins.int
+    """Generation that holds the change."""
+    @_builtins.property
+    def document(self) -> Global___Document:
+        """Without its text."""
+
+    def __init__(
+        self,
+        *,
+        document: Global___Document | None = ...,
+        index_generation: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "index_generation", b"index_generation"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateDocumentResponse: _TypeAlias = UpdateDocumentResponse  # noqa: Y015
+
+@_typing.final
+class DeleteDocumentRequest(_message.Message):
+    """DeleteDocumentRequest names one document."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """Collection. Default "default"."""
+    document_id: _builtins.str
+    """Which one."""
+    etag: _builtins.str
+    """Version that is to be removed, as in PutDocumentRequest."""
+    request_id: _builtins.str
+    """As in PutDocumentRequest."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        document_id: _builtins.str = ...,
+        etag: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document_id", b"document_id", "etag", b"etag", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteDocumentRequest: _TypeAlias = DeleteDocumentRequest  # noqa: Y015
+
+@_typing.final
+class DeleteDocumentResponse(_message.Message):
+    """DeleteDocumentResponse says which generation lacks it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INDEX_GENERATION_FIELD_NUMBER: _builtins.int
+    index_generation: _builtins.int
+    """Generation that holds the change."""
+    def __init__(
+        self,
+        *,
+        index_generation: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["index_generation", b"index_generation"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteDocumentResponse: _TypeAlias = DeleteDocumentResponse  # noqa: Y015
+
+@_typing.final
+class BatchDeleteDocumentsRequest(_message.Message):
+    """BatchDeleteDocumentsRequest names several documents; those that are there go in one commit."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    DOCUMENT_IDS_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """Collection. Default "default"."""
+    request_id: _builtins.str
+    """As in PutDocumentRequest."""
+    @_builtins.property
+    def document_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """1 to 1,000."""
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        document_ids: _abc.Iterable[_builtins.str] | None = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document_ids", b"document_ids", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchDeleteDocumentsRequest: _TypeAlias = BatchDeleteDocumentsRequest  # noqa: Y015
+
+@_typing.final
+class BatchDeleteDocumentsResponse(_message.Message):
+    """BatchDeleteDocumentsResponse has a status for each."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATUSES_FIELD_NUMBER: _builtins.int
+    INDEX_GENERATION_FIELD_NUMBER: _builtins.int
+    index_generation: _builtins.int
+    """Generation that holds the change."""
+    @_builtins.property
+    def statuses(self) -> _containers.RepeatedCompositeFieldContainer[_error_pb2.ItemStatus]:
+        """In the order of the request."""
+
+    def __init__(
+        self,
+        *,
+        statuses: _abc.Iterable[_error_pb2.ItemStatus] | None = ...,
+        index_generation: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["index_generation", b"index_generation", "statuses", b"statuses"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchDeleteDocumentsResponse: _TypeAlias = BatchDeleteDocumentsResponse  # noqa: Y015
+
+@_typing.final
+class DeleteDocumentsByFilterRequest(_message.Message):
+    """DeleteDocumentsByFilterRequest says which documents to remove; all of them go in one commit."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """Collection. Default "default"."""
+    dry_run: _builtins.bool
+    """Count what would go and change nothing. Default false."""
+    request_id: _builtins.str
+    """As in PutDocumentRequest."""
+    @_builtins.property
+    def filter(self) -> _filter_pb2.PassageFilter:
+        """Which ones, as in ListDocumentsRequest; an empty filter is INVALID_ARGUMENT."""
+
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        filter: _filter_pb2.PassageFilter | None = ...,
+        dry_run: _builtins.bool = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "dry_run", b"dry_run", "filter", b"filter", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteDocumentsByFilterRequest: _TypeAlias = DeleteDocumentsByFilterRequest  # noqa: Y015
+
+@_typing.final
+class DeleteDocumentsByFilterResponse(_message.Message):
+    """DeleteDocumentsByFilterResponse says how many went."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DELETED_COUNT_FIELD_NUMBER: _builtins.int
+    INDEX_GENERATION_FIELD_NUMBER: _builtins.int
+    deleted_count: _builtins.int
+    """Documents that were removed."""
+    index_generation: _builtins.int
+    """Generation that holds the change."""
+    def __init__(
+        self,
+        *,
+        deleted_count: _builtins.int = ...,
+        index_generation: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted_count", b"deleted_count", "index_generation", b"index_generation"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteDocumentsByFilterResponse: _TypeAlias = DeleteDocumentsByFilterResponse  # noqa: Y015
+
+@_typing.final
+class GetOriginalRequest(_message.Message):
+    """GetOriginalRequest names one document."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """Collection. Default "default"."""
+    document_id: _builtins.str
+    """Which one."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        document_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document_id", b"document_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetOriginalRequest: _TypeAlias = GetOriginalRequest  # noqa: Y015
+
+@_typing.final
+class GetOriginalResponse(_message.Message):
+    """GetOriginalResponse is the next piece of the bytes, at most 1 MiB."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DATA_FIELD_NUMBER: _builtins.int
+    data: _builtins.bytes
+    """The next bytes."""
+    def __init__(
+        self,
+        *,
+        data: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetOriginalResponse: _TypeAlias = GetOriginalResponse  # noqa: Y015

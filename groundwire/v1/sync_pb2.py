@@ -26,17 +26,17 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from groundwire.v1 import error_pb2 as groundwire_dot_v1_dot_error__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18groundwire/v1/sync.proto\x12\rgroundwire.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x19groundwire/v1/error.proto\"\xa3\x01\n\tSyncBegin\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\x16\n\x0e\x64isplay_prefix\x18\x03 \x01(\t\x12!\n\x14max_chunk_size_chars\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12\r\n\x05prune\x18\x05 \x01(\x08\x12\x0f\n\x07\x64ry_run\x18\x06 \x01(\x08\x42\x17\n\x15_max_chunk_size_chars\"H\n\x0bOfferedFile\x12\x15\n\rrelative_path\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\x0c\x12\x12\n\nsize_bytes\x18\x03 \x01(\x03\"6\n\tSyncOffer\x12)\n\x05\x66iles\x18\x01 \x03(\x0b\x32\x1a.groundwire.v1.OfferedFile\"\x13\n\x11SyncOfferComplete\"Q\n\x08\x46ilePart\x12\x15\n\rrelative_path\x18\x01 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x12\x0c\n\x04last\x18\x03 \x01(\x08\x12\x12\n\nunreadable\x18\x04 \x01(\x08\"6\n\x0cSyncContents\x12&\n\x05parts\x18\x01 \x03(\x0b\x32\x17.groundwire.v1.FilePart\"$\n\nSyncWanted\x12\x16\n\x0erelative_paths\x18\x01 \x03(\t\"`\n\x0cSyncProgress\x12\'\n\x05phase\x18\x01 \x01(\x0e\x32\x18.groundwire.v1.SyncPhase\x12\x12\n\ndone_count\x18\x02 \x01(\x05\x12\x13\n\x0btotal_count\x18\x03 \x01(\x05\"h\n\x0eSyncFileStatus\x12\x15\n\rrelative_path\x18\x01 \x01(\t\x12/\n\x07outcome\x18\x02 \x01(\x0e\x32\x1e.groundwire.v1.SyncFileOutcome\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\"\x9e\x02\n\x0bSyncSummary\x12\x13\n\x0b\x61\x64\x64\x65\x64_count\x18\x01 \x01(\x05\x12\x15\n\rupdated_count\x18\x02 \x01(\x05\x12\x17\n\x0funchanged_count\x18\x03 \x01(\x05\x12\x15\n\rremoved_count\x18\x04 \x01(\x05\x12\x15\n\rskipped_count\x18\x05 \x01(\x05\x12\x13\n\x0b\x63hunk_count\x18\x06 \x01(\x05\x12\x18\n\x10index_generation\x18\x07 \x01(\x03\x12\x16\n\x0e\x64\x65nse_coverage\x18\x08 \x01(\x01\x12*\n\x07\x65lapsed\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06status\x18\n \x01(\x0b\x32\x19.groundwire.v1.ItemStatus*X\n\tSyncPhase\x12\x1a\n\x16SYNC_PHASE_UNSPECIFIED\x10\x00\x12\x16\n\x12SYNC_PHASE_READING\x10\x01\x12\x17\n\x13SYNC_PHASE_INDEXING\x10\x02*\xcf\x01\n\x0fSyncFileOutcome\x12!\n\x1dSYNC_FILE_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n\x17SYNC_FILE_OUTCOME_ADDED\x10\x01\x12\x1d\n\x19SYNC_FILE_OUTCOME_UPDATED\x10\x02\x12\x1f\n\x1bSYNC_FILE_OUTCOME_UNCHANGED\x10\x03\x12\x1d\n\x19SYNC_FILE_OUTCOME_REMOVED\x10\x04\x12\x1d\n\x19SYNC_FILE_OUTCOME_SKIPPED\x10\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18groundwire/v1/sync.proto\x12\rgroundwire.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x19groundwire/v1/error.proto\"\xa3\x01\n\tSyncBegin\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\x16\n\x0e\x64isplay_prefix\x18\x03 \x01(\t\x12!\n\x14max_chunk_size_chars\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12\r\n\x05prune\x18\x05 \x01(\x08\x12\x0f\n\x07\x64ry_run\x18\x06 \x01(\x08\x42\x17\n\x15_max_chunk_size_chars\"H\n\x0bOfferedFile\x12\x15\n\rrelative_path\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\x0c\x12\x12\n\nsize_bytes\x18\x03 \x01(\x03\"6\n\tSyncOffer\x12)\n\x05\x66iles\x18\x01 \x03(\x0b\x32\x1a.groundwire.v1.OfferedFile\"\x13\n\x11SyncOfferComplete\"Q\n\x08\x46ilePart\x12\x15\n\rrelative_path\x18\x01 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x12\x0c\n\x04last\x18\x03 \x01(\x08\x12\x12\n\nunreadable\x18\x04 \x01(\x08\"6\n\x0cSyncContents\x12&\n\x05parts\x18\x01 \x03(\x0b\x32\x17.groundwire.v1.FilePart\"$\n\nSyncWanted\x12\x16\n\x0erelative_paths\x18\x01 \x03(\t\"\x8e\x01\n\x0cSyncProgress\x12\'\n\x05phase\x18\x01 \x01(\x0e\x32\x18.groundwire.v1.SyncPhase\x12\x12\n\ndone_count\x18\x02 \x01(\x05\x12\x13\n\x0btotal_count\x18\x03 \x01(\x05\x12,\n\x05\x66iles\x18\x04 \x03(\x0b\x32\x1d.groundwire.v1.SyncFileStatus\"h\n\x0eSyncFileStatus\x12\x15\n\rrelative_path\x18\x01 \x01(\t\x12/\n\x07outcome\x18\x02 \x01(\x0e\x32\x1e.groundwire.v1.SyncFileOutcome\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\"\x9e\x02\n\x0bSyncSummary\x12\x13\n\x0b\x61\x64\x64\x65\x64_count\x18\x01 \x01(\x05\x12\x15\n\rupdated_count\x18\x02 \x01(\x05\x12\x17\n\x0funchanged_count\x18\x03 \x01(\x05\x12\x15\n\rremoved_count\x18\x04 \x01(\x05\x12\x15\n\rskipped_count\x18\x05 \x01(\x05\x12\x13\n\x0b\x63hunk_count\x18\x06 \x01(\x05\x12\x18\n\x10index_generation\x18\x07 \x01(\x03\x12\x16\n\x0e\x64\x65nse_coverage\x18\x08 \x01(\x01\x12*\n\x07\x65lapsed\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06status\x18\n \x01(\x0b\x32\x19.groundwire.v1.ItemStatus\"\xe4\x01\n\x14SyncDocumentsRequest\x12)\n\x05\x62\x65gin\x18\x01 \x01(\x0b\x32\x18.groundwire.v1.SyncBeginH\x00\x12)\n\x05offer\x18\x02 \x01(\x0b\x32\x18.groundwire.v1.SyncOfferH\x00\x12/\n\x08\x63ontents\x18\x03 \x01(\x0b\x32\x1b.groundwire.v1.SyncContentsH\x00\x12:\n\x0eoffer_complete\x18\x04 \x01(\x0b\x32 .groundwire.v1.SyncOfferCompleteH\x00\x42\t\n\x07message\"\xbb\x01\n\x15SyncDocumentsResponse\x12+\n\x06wanted\x18\x01 \x01(\x0b\x32\x19.groundwire.v1.SyncWantedH\x00\x12/\n\x08progress\x18\x02 \x01(\x0b\x32\x1b.groundwire.v1.SyncProgressH\x00\x12-\n\x07summary\x18\x04 \x01(\x0b\x32\x1a.groundwire.v1.SyncSummaryH\x00\x42\t\n\x07messageJ\x04\x08\x03\x10\x04R\x04\x66ile*X\n\tSyncPhase\x12\x1a\n\x16SYNC_PHASE_UNSPECIFIED\x10\x00\x12\x16\n\x12SYNC_PHASE_READING\x10\x01\x12\x17\n\x13SYNC_PHASE_INDEXING\x10\x02*\xcf\x01\n\x0fSyncFileOutcome\x12!\n\x1dSYNC_FILE_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n\x17SYNC_FILE_OUTCOME_ADDED\x10\x01\x12\x1d\n\x19SYNC_FILE_OUTCOME_UPDATED\x10\x02\x12\x1f\n\x1bSYNC_FILE_OUTCOME_UNCHANGED\x10\x03\x12\x1d\n\x19SYNC_FILE_OUTCOME_REMOVED\x10\x04\x12\x1d\n\x19SYNC_FILE_OUTCOME_SKIPPED\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'groundwire.v1.sync_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SYNCPHASE']._serialized_start=1089
-  _globals['_SYNCPHASE']._serialized_end=1177
-  _globals['_SYNCFILEOUTCOME']._serialized_start=1180
-  _globals['_SYNCFILEOUTCOME']._serialized_end=1387
+  _globals['_SYNCPHASE']._serialized_start=1557
+  _globals['_SYNCPHASE']._serialized_end=1645
+  _globals['_SYNCFILEOUTCOME']._serialized_start=1648
+  _globals['_SYNCFILEOUTCOME']._serialized_end=1855
   _globals['_SYNCBEGIN']._serialized_start=103
   _globals['_SYNCBEGIN']._serialized_end=266
   _globals['_OFFEREDFILE']._serialized_start=268
@@ -51,10 +51,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SYNCCONTENTS']._serialized_end=556
   _globals['_SYNCWANTED']._serialized_start=558
   _globals['_SYNCWANTED']._serialized_end=594
-  _globals['_SYNCPROGRESS']._serialized_start=596
-  _globals['_SYNCPROGRESS']._serialized_end=692
-  _globals['_SYNCFILESTATUS']._serialized_start=694
-  _globals['_SYNCFILESTATUS']._serialized_end=798
-  _globals['_SYNCSUMMARY']._serialized_start=801
-  _globals['_SYNCSUMMARY']._serialized_end=1087
+  _globals['_SYNCPROGRESS']._serialized_start=597
+  _globals['_SYNCPROGRESS']._serialized_end=739
+  _globals['_SYNCFILESTATUS']._serialized_start=741
+  _globals['_SYNCFILESTATUS']._serialized_end=845
+  _globals['_SYNCSUMMARY']._serialized_start=848
+  _globals['_SYNCSUMMARY']._serialized_end=1134
+  _globals['_SYNCDOCUMENTSREQUEST']._serialized_start=1137
+  _globals['_SYNCDOCUMENTSREQUEST']._serialized_end=1365
+  _globals['_SYNCDOCUMENTSRESPONSE']._serialized_start=1368
+  _globals['_SYNCDOCUMENTSRESPONSE']._serialized_end=1555
 # @@protoc_insertion_point(module_scope)

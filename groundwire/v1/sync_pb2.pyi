@@ -289,22 +289,30 @@ class SyncProgress(_message.Message):
     PHASE_FIELD_NUMBER: _builtins.int
     DONE_COUNT_FIELD_NUMBER: _builtins.int
     TOTAL_COUNT_FIELD_NUMBER: _builtins.int
+    FILES_FIELD_NUMBER: _builtins.int
     phase: Global___SyncPhase.ValueType
     """What is being done."""
     done_count: _builtins.int
     """Files done in this phase."""
     total_count: _builtins.int
     """Files known of so far."""
+    @_builtins.property
+    def files(self) -> _containers.RepeatedCompositeFieldContainer[Global___SyncFileStatus]:
+        """Files whose outcome has become known since the last progress, at most 500; there is another progress for the rest.
+        UNCHANGED ones are counted and not listed.
+        """
+
     def __init__(
         self,
         *,
         phase: Global___SyncPhase.ValueType = ...,
         done_count: _builtins.int = ...,
         total_count: _builtins.int = ...,
+        files: _abc.Iterable[Global___SyncFileStatus] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["done_count", b"done_count", "phase", b"phase", "total_count", b"total_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done_count", b"done_count", "files", b"files", "phase", b"phase", "total_count", b"total_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -312,7 +320,7 @@ Global___SyncProgress: _TypeAlias = SyncProgress  # noqa: Y015
 
 @_typing.final
 class SyncFileStatus(_message.Message):
-    """SyncFileStatus reports one file; UNCHANGED ones are counted and not reported one by one."""
+    """SyncFileStatus reports one file."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -401,3 +409,85 @@ class SyncSummary(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SyncSummary: _TypeAlias = SyncSummary  # noqa: Y015
+
+@_typing.final
+class SyncDocumentsRequest(_message.Message):
+    """SyncDocumentsRequest is one message of the client: begin, then offers and contents, then offer_complete."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BEGIN_FIELD_NUMBER: _builtins.int
+    OFFER_FIELD_NUMBER: _builtins.int
+    CONTENTS_FIELD_NUMBER: _builtins.int
+    OFFER_COMPLETE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def begin(self) -> Global___SyncBegin:
+        """First, once."""
+
+    @_builtins.property
+    def offer(self) -> Global___SyncOffer:
+        """Files that the client has."""
+
+    @_builtins.property
+    def contents(self) -> Global___SyncContents:
+        """Content that was asked for; may follow offer_complete."""
+
+    @_builtins.property
+    def offer_complete(self) -> Global___SyncOfferComplete:
+        """Once, after the last offer."""
+
+    def __init__(
+        self,
+        *,
+        begin: Global___SyncBegin | None = ...,
+        offer: Global___SyncOffer | None = ...,
+        contents: Global___SyncContents | None = ...,
+        offer_complete: Global___SyncOfferComplete | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["begin", b"begin", "contents", b"contents", "message", b"message", "offer", b"offer", "offer_complete", b"offer_complete"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["begin", b"begin", "contents", b"contents", "message", b"message", "offer", b"offer", "offer_complete", b"offer_complete"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["begin", "offer", "contents", "offer_complete"]  # noqa: Y015
+    _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
+
+Global___SyncDocumentsRequest: _TypeAlias = SyncDocumentsRequest  # noqa: Y015
+
+@_typing.final
+class SyncDocumentsResponse(_message.Message):
+    """SyncDocumentsResponse is one message of the server."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WANTED_FIELD_NUMBER: _builtins.int
+    PROGRESS_FIELD_NUMBER: _builtins.int
+    SUMMARY_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def wanted(self) -> Global___SyncWanted:
+        """Asks for content."""
+
+    @_builtins.property
+    def progress(self) -> Global___SyncProgress:
+        """How far it is, and what happened to files."""
+
+    @_builtins.property
+    def summary(self) -> Global___SyncSummary:
+        """The end: exactly one, the last message."""
+
+    def __init__(
+        self,
+        *,
+        wanted: Global___SyncWanted | None = ...,
+        progress: Global___SyncProgress | None = ...,
+        summary: Global___SyncSummary | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "progress", b"progress", "summary", b"summary", "wanted", b"wanted"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "progress", b"progress", "summary", b"summary", "wanted", b"wanted"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["wanted", "progress", "summary"]  # noqa: Y015
+    _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
+
+Global___SyncDocumentsResponse: _TypeAlias = SyncDocumentsResponse  # noqa: Y015

@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 
-from groundwire.v1 import collection_pb2, corpus_service_pb2, corpus_service_pb2_grpc
+from groundwire.v1 import collection_pb2, corpus_service_pb2_grpc, sync_pb2
 from retrieval_server.api.convert_collection import collection_to_pb, settings_from_pb
 from retrieval_server.api.paging import Listing, page_of
 from retrieval_server.api.sync_stream import SyncStream
@@ -28,15 +28,15 @@ class CollectionsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         self._settings = settings
 
     async def CreateCollection(
-        self, request: corpus_service_pb2.CreateCollectionRequest, context: Context
-    ) -> corpus_service_pb2.CreateCollectionResponse:
+        self, request: collection_pb2.CreateCollectionRequest, context: Context
+    ) -> collection_pb2.CreateCollectionResponse:
         """Make an empty collection."""
         opened = await self._catalog.create(request.name, settings_from_pb(request))
-        return corpus_service_pb2.CreateCollectionResponse(collection=collection_to_pb(opened))
+        return collection_pb2.CreateCollectionResponse(collection=collection_to_pb(opened))
 
     async def ListCollections(
-        self, request: corpus_service_pb2.ListCollectionsRequest, context: Context
-    ) -> corpus_service_pb2.ListCollectionsResponse:
+        self, request: collection_pb2.ListCollectionsRequest, context: Context
+    ) -> collection_pb2.ListCollectionsResponse:
         """List the collections by name, those that cannot be used, too."""
         page, token = page_of(self._catalog.names(), request.page_size, request.page_token, Listing(request))
         collections = [
@@ -45,25 +45,25 @@ class CollectionsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
             else collection_to_pb(self._catalog.get(name))
             for name in page
         ]
-        return corpus_service_pb2.ListCollectionsResponse(collections=collections, next_page_token=token)
+        return collection_pb2.ListCollectionsResponse(collections=collections, next_page_token=token)
 
     async def GetCollection(
-        self, request: corpus_service_pb2.GetCollectionRequest, context: Context
-    ) -> corpus_service_pb2.GetCollectionResponse:
+        self, request: collection_pb2.GetCollectionRequest, context: Context
+    ) -> collection_pb2.GetCollectionResponse:
         """Return one collection."""
         opened = self._catalog.get(request.name, "name")
-        return corpus_service_pb2.GetCollectionResponse(collection=collection_to_pb(opened))
+        return collection_pb2.GetCollectionResponse(collection=collection_to_pb(opened))
 
     async def DeleteCollection(
-        self, request: corpus_service_pb2.DeleteCollectionRequest, context: Context
-    ) -> corpus_service_pb2.DeleteCollectionResponse:
+        self, request: collection_pb2.DeleteCollectionRequest, context: Context
+    ) -> collection_pb2.DeleteCollectionResponse:
         """Remove a collection and all that it holds."""
         count = await self._catalog.delete(request.name)
-        return corpus_service_pb2.DeleteCollectionResponse(deleted_document_count=count)
+        return collection_pb2.DeleteCollectionResponse(deleted_document_count=count)
 
     async def GetCorpusStats(
-        self, request: corpus_service_pb2.GetCorpusStatsRequest, context: Context
-    ) -> corpus_service_pb2.GetCorpusStatsResponse:
+        self, request: collection_pb2.GetCorpusStatsRequest, context: Context
+    ) -> collection_pb2.GetCorpusStatsResponse:
         """Count what a collection holds."""
         opened = self._catalog.get(request.collection)
         counts = await opened.read(lambda reader: reader.counts())
@@ -88,11 +88,11 @@ class CollectionsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
             encoder_problem=self._encoder_problem(opened),
             stale_chunk_count=opened.collection.stale_chunk_count,
         )
-        return corpus_service_pb2.GetCorpusStatsResponse(stats=stats)
+        return collection_pb2.GetCorpusStatsResponse(stats=stats)
 
     async def SyncDocuments(
-        self, request_iterator: AsyncIterator[corpus_service_pb2.SyncDocumentsRequest], context: Context
-    ) -> AsyncIterator[corpus_service_pb2.SyncDocumentsResponse]:
+        self, request_iterator: AsyncIterator[sync_pb2.SyncDocumentsRequest], context: Context
+    ) -> AsyncIterator[sync_pb2.SyncDocumentsResponse]:
         """Bring a source up to date."""
         async with aclosing(SyncStream(self._catalog, self._settings).run(request_iterator)) as responses:
             async for response in responses:

@@ -1,6 +1,6 @@
 """A collection and its settings between protobuf and the server's own nouns."""
 
-from groundwire.v1 import collection_pb2, corpus_service_pb2
+from groundwire.v1 import collection_pb2
 from retrieval_server.api.sync_stream import checked_chunk_chars
 from retrieval_server.corpus.collection.collection_settings import CollectionSettings
 from retrieval_server.corpus.collection.open_collection import OpenCollection
@@ -37,7 +37,7 @@ def collection_to_pb(opened: OpenCollection) -> collection_pb2.Collection:
     return message
 
 
-def settings_from_pb(request: corpus_service_pb2.CreateCollectionRequest) -> CollectionSettings:
+def settings_from_pb(request: collection_pb2.CreateCollectionRequest) -> CollectionSettings:
     """Return the settings of a collection to be made. Raises InvalidRequest naming the field."""
     similarity = _SIMILARITIES.get(request.similarity)
     if similarity is None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from google.protobuf import field_mask_pb2
 from google.protobuf.message import Message
 
-from groundwire.v1 import corpus_service_pb2, document_pb2, error_pb2
+from groundwire.v1 import document_pb2, error_pb2
 from retrieval_server.api.convert_metadata import metadata_from_pb, metadata_to_pb
 from retrieval_server.corpus.database.document_rows import StoredDocument
 from retrieval_server.corpus.database.request_log import RequestClaim
@@ -55,7 +55,7 @@ def document_to_pb(stored: StoredDocument, *, include_text: bool = False) -> doc
     return message
 
 
-def document_to_put(request: corpus_service_pb2.PutDocumentRequest) -> DocumentToPut:
+def document_to_put(request: document_pb2.PutDocumentRequest) -> DocumentToPut:
     """Return the checked document. Raises InvalidRequest naming the fields."""
     if problem := path_problem(request.key.relative_path):
         raise InvalidRequest(FieldError("key.relative_path", problem))
@@ -84,7 +84,7 @@ def document_to_put(request: corpus_service_pb2.PutDocumentRequest) -> DocumentT
     )
 
 
-def fields_change(request: corpus_service_pb2.UpdateDocumentRequest) -> Callable[[SetFields], SetFields]:
+def fields_change(request: document_pb2.UpdateDocumentRequest) -> Callable[[SetFields], SetFields]:
     """Return what makes the new fields of the old. Raises InvalidRequest naming the fields."""
     if not request.update_mask.paths:
         raise InvalidRequest(FieldError("update_mask", "must name what to change: title, source_url, metadata"))

@@ -13,6 +13,8 @@ from retrieval_server.settings import ServerSettings
 class CorpusServicer(CollectionsServicer, DocumentsServicer, RebuildServicer, SnapshotsServicer, SynonymsServicer):
     """Holds collections. The RPCs that no part has keep the stub's default, which is answered UNIMPLEMENTED."""
 
-    def __init__(self, catalog: Catalog, encoder_label: str, settings: ServerSettings) -> None:
+    def __init__(
+        self, catalog: Catalog, snapshotting: Snapshotting, encoder_label: str, settings: ServerSettings
+    ) -> None:
         super().__init__(catalog, encoder_label, settings)
-        self._snapshotting = Snapshotting(catalog, settings.snapshot_dir or settings.data_dir / "snapshots")
+        self._snapshotting = snapshotting

@@ -6,7 +6,7 @@ from typing import Any
 import grpc
 from google.protobuf.message import Message
 
-from groundwire.v1 import corpus_service_pb2, corpus_service_pb2_grpc, error_pb2
+from groundwire.v1 import corpus_service_pb2_grpc, document_pb2, error_pb2
 from retrieval_server.api.convert_corpus import document_to_pb, document_to_put, fields_change, request_claim
 from retrieval_server.api.convert_filter import passage_filter
 from retrieval_server.api.message_size import check_message_size, fitting_count
@@ -37,8 +37,8 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
     _settings: ServerSettings
 
     async def PutDocument(
-        self, request: corpus_service_pb2.PutDocumentRequest, context: Context
-    ) -> corpus_service_pb2.PutDocumentResponse:
+        self, request: document_pb2.PutDocumentRequest, context: Context
+    ) -> document_pb2.PutDocumentResponse:
         """Add or replace one document."""
         document = document_to_put(request)
         answered = self._answered(request, request.request_id, _put_response)
@@ -50,11 +50,11 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
                 raise etag_mismatch(request.etag, "")
         opened = await self._catalog.get_or_create(request.collection)
         made = await self._writing(opened).put(document, answered, parsed)
-        return corpus_service_pb2.PutDocumentResponse.FromString(made)
+        return document_pb2.PutDocumentResponse.FromString(made)
 
     async def GetDocument(
-        self, request: corpus_service_pb2.GetDocumentRequest, context: Context
-    ) -> corpus_service_pb2.GetDocumentResponse:
+        self, request: document_pb2.GetDocumentRequest, context: Context
+    ) -> document_pb2.GetDocumentResponse:
         """Return one document."""
         opened = self._catalog.get(request.collection)
         name = request.document_id or request.path
@@ -64,13 +64,13 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         if found is None:
             raise NotFound(error_pb2.ERROR_REASON_DOCUMENT_NOT_FOUND, f"no document {name!r}", metadata={"path": name})
         document = document_to_pb(found, include_text=request.include_text)
-        response = corpus_service_pb2.GetDocumentResponse(document=document)
+        response = document_pb2.GetDocumentResponse(document=document)
         check_message_size(response, self._settings, "include_text", "raise GROUNDWIRE_MAX_MESSAGE_BYTES")
         return response
 
     async def ListDocuments(
-        self, request: corpus_service_pb2.ListDocumentsRequest, context: Context
-    ) -> corpus_service_pb2.ListDocumentsResponse:
+        self, request: document_pb2.ListDocumentsRequest, context: Context
+    ) -> document_pb2.ListDocumentsResponse:
         """List documents by path."""
         opened = self._catalog.get(request.collection)
         wanted, size = passage_filter(request.filter), checked_page_size(request.page_size)
@@ -82,11 +82,11 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         count = fitting_count(documents, self._settings)
         is_last = count == len(found)
         token = "" if is_last else listing.token(found[count - 1].path, found[count - 1].document_id)
-        return corpus_service_pb2.ListDocumentsResponse(documents=documents[:count], next_page_token=token)
+        return document_pb2.ListDocumentsResponse(documents=documents[:count], next_page_token=token)
 
     async def UpdateDocument(
-        self, request: corpus_service_pb2.UpdateDocumentRequest, context: Context
-    ) -> corpus_service_pb2.UpdateDocumentResponse:
+        self, request: document_pb2.UpdateDocumentRequest, context: Context
+    ) -> document_pb2.UpdateDocumentResponse:
         """Change what is set on one document."""
         opened = self._catalog.get(request.collection)
         _check_id(request.document_id)
@@ -94,21 +94,21 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         made = await self._writing(opened).update(
             request.document_id, fields_change(request), request.etag or None, answered
         )
-        return corpus_service_pb2.UpdateDocumentResponse.FromString(made)
+        return document_pb2.UpdateDocumentResponse.FromString(made)
 
     async def DeleteDocument(
-        self, request: corpus_service_pb2.DeleteDocumentRequest, context: Context
-    ) -> corpus_service_pb2.DeleteDocumentResponse:
+        self, request: document_pb2.DeleteDocumentRequest, context: Context
+    ) -> document_pb2.DeleteDocumentResponse:
         """Remove one document."""
         opened = self._catalog.get(request.collection)
         _check_id(request.document_id)
         answered = self._answered(request, request.request_id, _delete_response)
         made = await self._writing(opened).delete(request.document_id, request.etag or None, answered)
-        return corpus_service_pb2.DeleteDocumentResponse.FromString(made)
+        return document_pb2.DeleteDocumentResponse.FromString(made)
 
     async def BatchDeleteDocuments(
-        self, request: corpus_service_pb2.BatchDeleteDocumentsRequest, context: Context
-    ) -> corpus_service_pb2.BatchDeleteDocumentsResponse:
+        self, request: document_pb2.BatchDeleteDocumentsRequest, context: Context
+    ) -> document_pb2.BatchDeleteDocumentsResponse:
         """Remove several documents, each with its own status."""
         opened = self._catalog.get(request.collection)
         ids = tuple(request.document_ids)
@@ -117,7 +117,7 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
 
         def respond(committed: CommittedChange, _: Sequence[StoredDocument]) -> Message:
             removed = frozenset(committed.removed_document_ids)
-            return corpus_service_pb2.BatchDeleteDocumentsResponse(
+            return document_pb2.BatchDeleteDocumentsResponse(
                 statuses=[
                     error_pb2.ItemStatus() if one in removed else item_status(document_not_found(one)) for one in ids
                 ],
@@ -126,11 +126,11 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
 
         answered = self._answered(request, request.request_id, respond)
         made = await self._writing(opened).delete_each(ids, answered)
-        return corpus_service_pb2.BatchDeleteDocumentsResponse.FromString(made)
+        return document_pb2.BatchDeleteDocumentsResponse.FromString(made)
 
     async def DeleteDocumentsByFilter(
-        self, request: corpus_service_pb2.DeleteDocumentsByFilterRequest, context: Context
-    ) -> corpus_service_pb2.DeleteDocumentsByFilterResponse:
+        self, request: document_pb2.DeleteDocumentsByFilterRequest, context: Context
+    ) -> document_pb2.DeleteDocumentsByFilterResponse:
         """Remove all documents that match."""
         opened = self._catalog.get(request.collection)
         if not request.filter.ByteSize():
@@ -140,16 +140,16 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         wanted = passage_filter(request.filter)
         if request.dry_run:
             found = await opened.read(lambda reader: reader.document_ids_matching(wanted))
-            return corpus_service_pb2.DeleteDocumentsByFilterResponse(
+            return document_pb2.DeleteDocumentsByFilterResponse(
                 deleted_count=len(found), index_generation=opened.collection.current_view.generation
             )
         answered = self._answered(request, request.request_id, _filter_response)
         made = await self._writing(opened).delete_matching(wanted, answered)
-        return corpus_service_pb2.DeleteDocumentsByFilterResponse.FromString(made)
+        return document_pb2.DeleteDocumentsByFilterResponse.FromString(made)
 
     async def GetOriginal(
-        self, request: corpus_service_pb2.GetOriginalRequest, context: Context
-    ) -> AsyncIterator[corpus_service_pb2.GetOriginalResponse]:
+        self, request: document_pb2.GetOriginalRequest, context: Context
+    ) -> AsyncIterator[document_pb2.GetOriginalResponse]:
         """Stream the bytes that a document was made of."""
         opened = self._catalog.get(request.collection)
         _check_id(request.document_id)
@@ -158,7 +158,7 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
             raise document_not_found(request.document_id)
         _, original = found
         for start in range(0, len(original), _ORIGINAL_PART_BYTES):
-            yield corpus_service_pb2.GetOriginalResponse(data=original[start : start + _ORIGINAL_PART_BYTES])
+            yield document_pb2.GetOriginalResponse(data=original[start : start + _ORIGINAL_PART_BYTES])
 
     def _limits(self) -> ParseLimits:
         return CollectionSettings().limits(
@@ -182,7 +182,7 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         )
 
 
-def _find_document(reader: CorpusReader, request: corpus_service_pb2.GetDocumentRequest) -> StoredDocument | None:
+def _find_document(reader: CorpusReader, request: document_pb2.GetDocumentRequest) -> StoredDocument | None:
     if request.document_id:
         return reader.document(request.document_id)
     found = reader.documents_at(request.path)
@@ -200,22 +200,22 @@ def _check_id(document_id: str) -> None:
 
 
 def _put_response(committed: CommittedChange, documents: Sequence[StoredDocument]) -> Message:
-    return corpus_service_pb2.PutDocumentResponse(
+    return document_pb2.PutDocumentResponse(
         document=document_to_pb(documents[0]), index_generation=committed.generation
     )
 
 
 def _update_response(committed: CommittedChange, documents: Sequence[StoredDocument]) -> Message:
-    return corpus_service_pb2.UpdateDocumentResponse(
+    return document_pb2.UpdateDocumentResponse(
         document=document_to_pb(documents[0]), index_generation=committed.generation
     )
 
 
 def _delete_response(committed: CommittedChange, _: Sequence[StoredDocument]) -> Message:
-    return corpus_service_pb2.DeleteDocumentResponse(index_generation=committed.generation)
+    return document_pb2.DeleteDocumentResponse(index_generation=committed.generation)
 
 
 def _filter_response(committed: CommittedChange, _: Sequence[StoredDocument]) -> Message:
-    return corpus_service_pb2.DeleteDocumentsByFilterResponse(
+    return document_pb2.DeleteDocumentsByFilterResponse(
         deleted_count=len(committed.removed_document_ids), index_generation=committed.generation
     )

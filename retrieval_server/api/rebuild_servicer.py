@@ -6,7 +6,7 @@ from typing import Any
 
 import grpc
 
-from groundwire.v1 import corpus_service_pb2, corpus_service_pb2_grpc
+from groundwire.v1 import collection_pb2, corpus_service_pb2_grpc
 from retrieval_server.corpus.catalog import Catalog
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -18,13 +18,13 @@ class RebuildServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
     _catalog: Catalog
 
     async def RebuildCollection(
-        self, request: corpus_service_pb2.RebuildCollectionRequest, context: Context
-    ) -> AsyncIterator[corpus_service_pb2.RebuildCollectionResponse]:
+        self, request: collection_pb2.RebuildCollectionRequest, context: Context
+    ) -> AsyncIterator[collection_pb2.RebuildCollectionResponse]:
         """Rebuild a collection, or follow a rebuild that is running; it goes on when the caller leaves."""
         rebuild = self._catalog.rebuild(request.collection, full=request.full)
         async with aclosing(rebuild.follow()) as steps:
             async for progress in steps:
-                yield corpus_service_pb2.RebuildCollectionResponse(
+                yield collection_pb2.RebuildCollectionResponse(
                     done_count=progress.done_count,
                     total_count=progress.total_count,
                     finished=progress.is_finished,

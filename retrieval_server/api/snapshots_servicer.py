@@ -4,7 +4,7 @@ from typing import Any
 
 import grpc
 
-from groundwire.v1 import collection_pb2, corpus_service_pb2, corpus_service_pb2_grpc
+from groundwire.v1 import corpus_service_pb2_grpc, snapshot_pb2
 from retrieval_server.api.paging import Listing, page_of
 from retrieval_server.corpus.catalog import checked_name
 from retrieval_server.corpus.snapshots.snapshots import Snapshot
@@ -21,38 +21,38 @@ class SnapshotsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
     _snapshotting: Snapshotting
 
     async def CreateSnapshot(
-        self, request: corpus_service_pb2.CreateSnapshotRequest, context: Context
-    ) -> corpus_service_pb2.CreateSnapshotResponse:
+        self, request: snapshot_pb2.CreateSnapshotRequest, context: Context
+    ) -> snapshot_pb2.CreateSnapshotResponse:
         """Copy a collection as it is now."""
         made = await self._snapshotting.create(request.collection)
-        return corpus_service_pb2.CreateSnapshotResponse(snapshot=_snapshot(made))
+        return snapshot_pb2.CreateSnapshotResponse(snapshot=_snapshot(made))
 
     async def ListSnapshots(
-        self, request: corpus_service_pb2.ListSnapshotsRequest, context: Context
-    ) -> corpus_service_pb2.ListSnapshotsResponse:
+        self, request: snapshot_pb2.ListSnapshotsRequest, context: Context
+    ) -> snapshot_pb2.ListSnapshotsResponse:
         """List snapshots, newest first."""
         collection = checked_name(request.collection, "collection") if request.collection else None
         found = await self._snapshotting.list_all(collection)
         # Pages go by rising keys.
         by_key = {f"{_LARGEST_TIME - one.create_time_unix_ms:016d}{one.snapshot_id}": one for one in found}
         page, token = page_of(sorted(by_key), request.page_size, request.page_token, Listing(request))
-        return corpus_service_pb2.ListSnapshotsResponse(
+        return snapshot_pb2.ListSnapshotsResponse(
             snapshots=[_snapshot(by_key[key]) for key in page], next_page_token=token
         )
 
     async def RestoreSnapshot(
-        self, request: corpus_service_pb2.RestoreSnapshotRequest, context: Context
-    ) -> corpus_service_pb2.RestoreSnapshotResponse:
+        self, request: snapshot_pb2.RestoreSnapshotRequest, context: Context
+    ) -> snapshot_pb2.RestoreSnapshotResponse:
         """Put a collection back to a snapshot."""
         generation = await self._snapshotting.restore(_checked_id(request.snapshot_id))
-        return corpus_service_pb2.RestoreSnapshotResponse(index_generation=generation)
+        return snapshot_pb2.RestoreSnapshotResponse(index_generation=generation)
 
     async def DeleteSnapshot(
-        self, request: corpus_service_pb2.DeleteSnapshotRequest, context: Context
-    ) -> corpus_service_pb2.DeleteSnapshotResponse:
+        self, request: snapshot_pb2.DeleteSnapshotRequest, context: Context
+    ) -> snapshot_pb2.DeleteSnapshotResponse:
         """Remove a snapshot."""
         await self._snapshotting.remove(_checked_id(request.snapshot_id))
-        return corpus_service_pb2.DeleteSnapshotResponse()
+        return snapshot_pb2.DeleteSnapshotResponse()
 
 
 def _checked_id(snapshot_id: str) -> str:
@@ -61,8 +61,8 @@ def _checked_id(snapshot_id: str) -> str:
     return snapshot_id
 
 
-def _snapshot(made: Snapshot) -> collection_pb2.Snapshot:
-    message = collection_pb2.Snapshot(
+def _snapshot(made: Snapshot) -> snapshot_pb2.Snapshot:
+    message = snapshot_pb2.Snapshot(
         snapshot_id=made.snapshot_id,
         collection=made.collection,
         index_generation=made.generation,

@@ -2,11 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from google.protobuf import duration_pb2
 
-from groundwire.v1 import corpus_service_pb2, error_pb2, sync_pb2
+from groundwire.v1 import error_pb2, sync_pb2
 from retrieval_server.corpus.catalog import Catalog, checked_name
 from retrieval_server.corpus.collection.open_collection import OpenCollection
 from retrieval_server.corpus.documents.documents import path_problem
@@ -18,6 +18,8 @@ _MIN_CHUNK_CHARS, _MAX_CHUNK_CHARS = 64, 20_000
 _MAX_SOURCE_BYTES = 4096
 _MAX_OFFERED_FILES = 1000
 _PROGRESS_INTERVAL_S = 0.2
+# A message for each would cost more than parsing a small file; the longest paths of so many fit into one.
+_MAX_REPORTED_FILES = 500
 
 _OUTCOME_TO_PB = {
     FileOutcome.ADDED: sync_pb2.SYNC_FILE_OUTCOME_ADDED,
@@ -27,8 +29,8 @@ _OUTCOME_TO_PB = {
     FileOutcome.SKIPPED: sync_pb2.SYNC_FILE_OUTCOME_SKIPPED,
 }
 
-Request = corpus_service_pb2.SyncDocumentsRequest
-Response = corpus_service_pb2.SyncDocumentsResponse
+Request = sync_pb2.SyncDocumentsRequest
+Response = sync_pb2.SyncDocumentsResponse
 
 
 def checked_chunk_chars(max_chunk_chars: int, field: str) -> int:
@@ -81,9 +83,9 @@ class SyncStream:
                     sync.complete_offer()
                 else:
                     raise _wrong_order(f"{kind or 'an empty message'} may not come here")
-            yield self._progress(sync_pb2.SYNC_PHASE_INDEXING)
-            for report in await sync.finish():
-                yield _file(report)
+            yield _progress(sync_pb2.SYNC_PHASE_INDEXING, self._done_count, self._offered_count)
+            for response in self._told(sync_pb2.SYNC_PHASE_INDEXING, await sync.finish()):
+                yield response
             yield Response(summary=self._summary(sync, opened))
 
     async def _next(self, requests: AsyncIterator[Request]) -> Request | None:
@@ -107,13 +109,17 @@ class SyncStream:
                 raise _wrong_order("a dry run is made of offers, and ends with offer_complete")
             if kind == "offer_complete":
                 break
+            reports = []
+            self._offered_count += len(request.offer.files)
             for file in request.offer.files:
                 problem = path_problem(file.relative_path) or ""
                 if not problem and file.size_bytes > self._settings.max_file_bytes:
                     problem = f"{file.size_bytes:,} bytes, more than {self._settings.max_file_bytes:,}"
                 outcome = FileOutcome.SKIPPED if problem else FileOutcome.ADDED
                 counts[outcome] += 1
-                yield _file(FileReport(file.relative_path, outcome, problem))
+                reports.append(FileReport(file.relative_path, outcome, problem))
+            for response in self._told(sync_pb2.SYNC_PHASE_READING, reports):
+                yield response
         yield Response(
             summary=sync_pb2.SyncSummary(
                 added_count=counts[FileOutcome.ADDED],
@@ -149,40 +155,45 @@ class SyncStream:
         )
 
     def _offer(self, sync: SourceSync, offer: sync_pb2.SyncOffer) -> list[Response]:
-        responses: list[Response] = []
         if len(offer.files) > _MAX_OFFERED_FILES:
             raise InvalidRequest(FieldError("offer.files", f"{len(offer.files)} files, at most {_MAX_OFFERED_FILES}"))
         wanted: list[str] = []
+        reports: list[FileReport] = []
         for file in offer.files:
             self._offered_count += 1
             report = sync.offer(file.relative_path, file.sha256, file.size_bytes)
             if report is None:
                 wanted.append(file.relative_path)
-                continue
-            self._done_count += 1
-            if report.outcome is not FileOutcome.UNCHANGED:
-                responses.append(_file(report))
+            elif report.outcome is FileOutcome.UNCHANGED:
+                self._done_count += 1
+            else:
+                reports.append(report)
+        responses = self._told(sync_pb2.SYNC_PHASE_READING, reports)
         if wanted:
             responses.append(Response(wanted=sync_pb2.SyncWanted(relative_paths=wanted)))
         return responses
 
     async def _contents(self, sync: SourceSync, contents: sync_pb2.SyncContents) -> list[Response]:
-        reports = [
+        received = [
             sync.receive(part.relative_path, part.data, last=part.last, unreadable=part.unreadable)
             for part in contents.parts
         ]
-        reports += await sync.advance()
-        responses = [_file(report) for report in reports if report is not None]
-        self._done_count += len(responses)
-        if time.perf_counter() - self._progress_sent >= _PROGRESS_INTERVAL_S:
+        reports = [report for report in received if report is not None] + await sync.advance()
+        responses = self._told(sync_pb2.SYNC_PHASE_READING, reports)
+        if not responses and time.perf_counter() - self._progress_sent >= _PROGRESS_INTERVAL_S:
+            responses = [_progress(sync_pb2.SYNC_PHASE_READING, self._done_count, self._offered_count)]
+        if responses:
             self._progress_sent = time.perf_counter()
-            responses.append(self._progress(sync_pb2.SYNC_PHASE_READING))
         return responses
 
-    def _progress(self, phase: sync_pb2.SyncPhase.ValueType) -> Response:
-        return Response(
-            progress=sync_pb2.SyncProgress(phase=phase, done_count=self._done_count, total_count=self._offered_count)
-        )
+    def _told(self, phase: sync_pb2.SyncPhase.ValueType, reports: Sequence[FileReport]) -> list[Response]:
+        """Return the progress that files make, and what became of them."""
+        responses = []
+        for start in range(0, len(reports), _MAX_REPORTED_FILES):
+            some = reports[start : start + _MAX_REPORTED_FILES]
+            self._done_count += sum(report.outcome is not FileOutcome.REMOVED for report in some)
+            responses.append(_progress(phase, self._done_count, self._offered_count, some))
+        return responses
 
     def _summary(self, sync: SourceSync, opened: OpenCollection) -> sync_pb2.SyncSummary:
         view = opened.collection.current_view
@@ -205,11 +216,17 @@ class SyncStream:
         return elapsed
 
 
-def _file(report: FileReport) -> Response:
-    return Response(
-        file=sync_pb2.SyncFileStatus(
+def _progress(
+    phase: sync_pb2.SyncPhase.ValueType, done_count: int, total_count: int, reports: Sequence[FileReport] = ()
+) -> Response:
+    files = [
+        sync_pb2.SyncFileStatus(
             relative_path=report.relative_path, outcome=_OUTCOME_TO_PB[report.outcome], detail=report.detail
         )
+        for report in reports
+    ]
+    return Response(
+        progress=sync_pb2.SyncProgress(phase=phase, done_count=done_count, total_count=total_count, files=files)
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import grpc
 
-from groundwire.v1 import corpus_service_pb2, corpus_service_pb2_grpc
+from groundwire.v1 import corpus_service_pb2_grpc, synonyms_pb2
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.engine.lexical.synonyms import SynonymGroup, SynonymTable
@@ -22,28 +22,25 @@ class SynonymsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
     _catalog: Catalog
 
     async def PutSynonymTable(
-        self, request: corpus_service_pb2.PutSynonymTableRequest, context: Context
-    ) -> corpus_service_pb2.PutSynonymTableResponse:
+        self, request: synonyms_pb2.PutSynonymTableRequest, context: Context
+    ) -> synonyms_pb2.PutSynonymTableResponse:
         """Replace the table."""
         opened = self._catalog.get(request.collection)
         # The largest tables take seconds to read and check.
         await opened.write(Collection.put_synonyms, await asyncio.to_thread(_table, request))
-        return corpus_service_pb2.PutSynonymTableResponse()
+        return synonyms_pb2.PutSynonymTableResponse()
 
     async def GetSynonymTable(
-        self, request: corpus_service_pb2.GetSynonymTableRequest, context: Context
-    ) -> corpus_service_pb2.GetSynonymTableResponse:
+        self, request: synonyms_pb2.GetSynonymTableRequest, context: Context
+    ) -> synonyms_pb2.GetSynonymTableResponse:
         """Return the table."""
         table = self._catalog.get(request.collection).collection.current_view.synonyms
-        return corpus_service_pb2.GetSynonymTableResponse(
-            groups=[
-                corpus_service_pb2.SynonymGroup(terms=group.terms, expansions=group.expansions)
-                for group in table.groups
-            ]
+        return synonyms_pb2.GetSynonymTableResponse(
+            groups=[synonyms_pb2.SynonymGroup(terms=group.terms, expansions=group.expansions) for group in table.groups]
         )
 
 
-def _table(request: corpus_service_pb2.PutSynonymTableRequest) -> SynonymTable:
+def _table(request: synonyms_pb2.PutSynonymTableRequest) -> SynonymTable:
     if not request.toml:
         groups = (SynonymGroup(tuple(group.terms), tuple(group.expansions)) for group in request.groups)
         return SynonymTable.of_groups(groups, "groups")

@@ -34,6 +34,7 @@ class Snapshotting:
     async def create(self, collection: str) -> Snapshot:
         """Copy a collection as it is now; writing goes on meanwhile. Raises NotFound."""
         opened = self._catalog.get(collection)
+        await self.sweep()  # first, as the disk may be full of it
         with _clear_errors("made"), self._snapshots.new(opened.name) as partial_snapshot:
             generation, frozen = await opened.write(Collection.freeze, partial_snapshot.path)
 
@@ -44,6 +45,10 @@ class Snapshotting:
 
             # What the thread still fills must not be thrown away under its hands.
             return await _to_its_end(asyncio.to_thread(copy))
+
+    async def sweep(self) -> None:
+        """Remove what removals left, and snapshots whose makers died before they were done."""
+        await asyncio.to_thread(self._snapshots.sweep)
 
     async def list_all(self, collection: str | None) -> list[Snapshot]:
         """Return the snapshots of a collection, or of all, newest first."""

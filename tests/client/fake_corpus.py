@@ -8,7 +8,6 @@ from groundwire.v1 import (
     admin_service_pb2,
     admin_service_pb2_grpc,
     collection_pb2,
-    corpus_service_pb2,
     corpus_service_pb2_grpc,
     document_pb2,
     error_pb2,
@@ -29,7 +28,7 @@ class Corpus(corpus_service_pb2_grpc.CorpusServiceServicer):
             abort(context, grpc.StatusCode.NOT_FOUND, "there is no collection nowhere", reason="COLLECTION_NOT_FOUND")
         if begin.collection == "broken":
             failed = item_error(grpc.StatusCode.FAILED_PRECONDITION, error_pb2.ERROR_REASON_STORAGE_FAILED, "disk full")
-            yield corpus_service_pb2.SyncDocumentsResponse(summary=sync_pb2.SyncSummary(status=failed))
+            yield sync_pb2.SyncDocumentsResponse(summary=sync_pb2.SyncSummary(status=failed))
             return
         stored = self.state.stored.setdefault(begin.source, {})
         summary = sync_pb2.SyncSummary(index_generation=8, chunk_count=3, dense_coverage=self.state.dense_coverage)
@@ -38,9 +37,7 @@ class Corpus(corpus_service_pb2_grpc.CorpusServiceServicer):
         parts: dict[str, bytes] = {}
         complete = False
         if self.state.ask_for:
-            yield corpus_service_pb2.SyncDocumentsResponse(
-                wanted=sync_pb2.SyncWanted(relative_paths=self.state.ask_for)
-            )
+            yield sync_pb2.SyncDocumentsResponse(wanted=sync_pb2.SyncWanted(relative_paths=self.state.ask_for))
         for request in request_iterator:
             kind = request.WhichOneof("message")
             if kind == "offer":
@@ -51,7 +48,7 @@ class Corpus(corpus_service_pb2_grpc.CorpusServiceServicer):
                     elif not begin.dry_run:
                         wanted.add(file.relative_path)
                 asked = sorted(wanted & {file.relative_path for file in request.offer.files})
-                yield corpus_service_pb2.SyncDocumentsResponse(wanted=sync_pb2.SyncWanted(relative_paths=asked))
+                yield sync_pb2.SyncDocumentsResponse(wanted=sync_pb2.SyncWanted(relative_paths=asked))
             elif kind == "contents":
                 self.state.contents_sizes.append(sum(len(part.data) for part in request.contents.parts))
                 for part in request.contents.parts:
@@ -73,11 +70,11 @@ class Corpus(corpus_service_pb2_grpc.CorpusServiceServicer):
                         summary.added_count += not known
                         stored[part.relative_path] = hashlib.sha256(content).digest()
                         self.state.received[part.relative_path] = content
-                    yield corpus_service_pb2.SyncDocumentsResponse(file=status)
+                    yield _outcome(status)
             elif kind == "offer_complete":
                 complete = True
             progress = sync_pb2.SyncProgress(phase=sync_pb2.SYNC_PHASE_READING, done_count=1, total_count=len(offered))
-            yield corpus_service_pb2.SyncDocumentsResponse(progress=progress)
+            yield sync_pb2.SyncDocumentsResponse(progress=progress)
             if complete and not wanted:
                 break
         if begin.prune:
@@ -85,8 +82,8 @@ class Corpus(corpus_service_pb2_grpc.CorpusServiceServicer):
                 del stored[path]
                 summary.removed_count += 1
                 status = sync_pb2.SyncFileStatus(relative_path=path, outcome=sync_pb2.SYNC_FILE_OUTCOME_REMOVED)
-                yield corpus_service_pb2.SyncDocumentsResponse(file=status)
-        yield corpus_service_pb2.SyncDocumentsResponse(summary=summary)
+                yield _outcome(status)
+        yield sync_pb2.SyncDocumentsResponse(summary=summary)
 
     def GetCorpusStats(self, request, context):
         self.state.check_up(context)
@@ -107,7 +104,7 @@ class Corpus(corpus_service_pb2_grpc.CorpusServiceServicer):
         )
         if self.state.dense_coverage < 1:  # vectors come with time
             self.state.dense_coverage = min(1.0, self.state.dense_coverage + 0.25)
-        return corpus_service_pb2.GetCorpusStatsResponse(stats=stats)
+        return collection_pb2.GetCorpusStatsResponse(stats=stats)
 
     def GetDocument(self, request, context):
         self.state.check_up(context)
@@ -120,7 +117,7 @@ class Corpus(corpus_service_pb2_grpc.CorpusServiceServicer):
                 metadata={"path": request.path},
             )
         text = self.state.documents[request.path]
-        return corpus_service_pb2.GetDocumentResponse(
+        return document_pb2.GetDocumentResponse(
             document=document_pb2.Document(path=request.path, language="text", text=text)
         )
 
@@ -128,9 +125,14 @@ class Corpus(corpus_service_pb2_grpc.CorpusServiceServicer):
         self.state.check_up(context)
         names = {"": ("alpha", "more"), "more": ("default", "")}
         name, token = names[request.page_token]
-        return corpus_service_pb2.ListCollectionsResponse(
+        return collection_pb2.ListCollectionsResponse(
             collections=[collection_pb2.Collection(name=name)], next_page_token=token
         )
+
+
+def _outcome(status):
+    progress = sync_pb2.SyncProgress(phase=sync_pb2.SYNC_PHASE_READING, files=[status])
+    return sync_pb2.SyncDocumentsResponse(progress=progress)
 
 
 class Admin(admin_service_pb2_grpc.AdminServiceServicer):

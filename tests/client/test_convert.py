@@ -32,11 +32,11 @@ from groundwire.v1 import (
     answer_pb2,
     answer_service_pb2,
     collection_pb2,
-    corpus_service_pb2,
     document_pb2,
     evaluation_service_pb2,
     passage_pb2,
     retrieval_service_pb2,
+    snapshot_pb2,
     sync_pb2,
 )
 
@@ -132,8 +132,8 @@ CASES = [
     (_convert_corpus.collection, collection_pb2.Collection, None),
     (_convert_corpus.corpus_stats, collection_pb2.CorpusStats, None),
     (_convert_corpus.document, document_pb2.Document, None),
-    (_convert_corpus.snapshot, collection_pb2.Snapshot, None),
-    (_convert_corpus.rebuild_progress, corpus_service_pb2.RebuildCollectionResponse, None),
+    (_convert_corpus.snapshot, snapshot_pb2.Snapshot, None),
+    (_convert_corpus.rebuild_progress, collection_pb2.RebuildCollectionResponse, None),
     (_convert_corpus.sync_progress, sync_pb2.SyncProgress, None),
     (_convert_corpus.synced_file, sync_pb2.SyncFileStatus, None),
     (_convert.queue_stats, admin_service_pb2.GetQueueStatsResponse, None),

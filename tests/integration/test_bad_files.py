@@ -8,7 +8,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from groundwire.v1 import corpus_service_pb2, corpus_service_pb2_grpc, sync_pb2
+from groundwire.v1 import corpus_service_pb2_grpc, sync_pb2
 from tests.support.client import run_client
 from tests.support.processes import Server
 from tests.support.rpc import CALL_TIMEOUT_S, corpus_stats, document_text, retrieve
@@ -166,10 +166,10 @@ def test_one_path_offered_twice_in_a_stream_is_held_once(channel: grpc.Channel, 
         relative_path="a.md", sha256=hashlib.sha256(content).digest(), size_bytes=len(content)
     )
     requests = [
-        corpus_service_pb2.SyncDocumentsRequest(begin=sync_pb2.SyncBegin(collection=collection, source="s")),
-        corpus_service_pb2.SyncDocumentsRequest(offer=sync_pb2.SyncOffer(files=[offered, offered])),
-        corpus_service_pb2.SyncDocumentsRequest(offer_complete=sync_pb2.SyncOfferComplete()),
-        corpus_service_pb2.SyncDocumentsRequest(
+        sync_pb2.SyncDocumentsRequest(begin=sync_pb2.SyncBegin(collection=collection, source="s")),
+        sync_pb2.SyncDocumentsRequest(offer=sync_pb2.SyncOffer(files=[offered, offered])),
+        sync_pb2.SyncDocumentsRequest(offer_complete=sync_pb2.SyncOfferComplete()),
+        sync_pb2.SyncDocumentsRequest(
             contents=sync_pb2.SyncContents(parts=[sync_pb2.FilePart(relative_path="a.md", data=content, last=True)])
         ),
     ]
@@ -183,8 +183,8 @@ def test_one_path_offered_twice_in_a_stream_is_held_once(channel: grpc.Channel, 
 @pytest.mark.parametrize("path", ["../up.md", "/abs.md", "a/../../b.md", "", "a\x00b.md", "x" * 5000])
 def test_paths_that_leave_the_source_are_refused(channel: grpc.Channel, collection: str, path: str) -> None:
     requests = [
-        corpus_service_pb2.SyncDocumentsRequest(begin=sync_pb2.SyncBegin(collection=collection, source="s")),
-        corpus_service_pb2.SyncDocumentsRequest(
+        sync_pb2.SyncDocumentsRequest(begin=sync_pb2.SyncBegin(collection=collection, source="s")),
+        sync_pb2.SyncDocumentsRequest(
             offer=sync_pb2.SyncOffer(
                 files=[sync_pb2.OfferedFile(relative_path=path, sha256=b"\x01" * 32, size_bytes=5)]
             )

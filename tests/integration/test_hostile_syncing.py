@@ -9,7 +9,6 @@ import grpc
 import pytest
 
 import client as groundwire
-from groundwire.v1 import corpus_service_pb2 as pb
 from groundwire.v1 import corpus_service_pb2_grpc, sync_pb2
 from tests.support.client import ClientRun, run_client
 from tests.support.deadline import wait_until
@@ -17,7 +16,7 @@ from tests.support.processes import Server
 from tests.support.rpc import CALL_TIMEOUT_S, refusal_of, refused
 
 Index = Callable[..., ClientRun]
-Request = pb.SyncDocumentsRequest
+Request = sync_pb2.SyncDocumentsRequest
 NAMES = ("a.md", "b.md", "c.md")
 
 

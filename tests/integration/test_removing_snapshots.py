@@ -1,6 +1,7 @@
 """Snapshots are removed by the command line, while a replica serves them."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,8 +17,12 @@ def test_snapshots_are_removed_while_a_replica_serves_what_remains(
     tmp_path: Path, own_process: Callable[[ServiceProcess], ServiceProcess]
 ) -> None:
     primary = Server(tmp_path / "primary", **SETTINGS)
-    own_process(primary).start()
     snapshots = primary.data_dir / "snapshots"
+    left = snapshots / ".partial-default-20250101-000000-0123abcd"
+    left.mkdir(parents=True)
+    os.utime(left, (0, 0))
+    own_process(primary).start()
+    wait_until(lambda: not left.exists(), timeout_s=60, what="what was never finished goes when the server starts")
 
     def run(*arguments: str, server: Server = primary) -> ClientRun:
         return run_client(server.address, "snapshot", *arguments, cwd=tmp_path)

@@ -7,7 +7,13 @@ import grpc
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
-from groundwire.v1 import corpus_service_pb2, corpus_service_pb2_grpc, retrieval_service_pb2, retrieval_service_pb2_grpc
+from groundwire.v1 import (
+    collection_pb2,
+    corpus_service_pb2_grpc,
+    document_pb2,
+    retrieval_service_pb2,
+    retrieval_service_pb2_grpc,
+)
 from tests.support.deadline import wait_until
 
 CALL_TIMEOUT_S = 60.0
@@ -65,9 +71,9 @@ def retrieve(
     return retrieval_service_pb2_grpc.RetrievalServiceStub(channel).Retrieve(request, timeout=CALL_TIMEOUT_S)
 
 
-def corpus_stats(channel: grpc.Channel, collection: str) -> corpus_service_pb2.GetCorpusStatsResponse:
+def corpus_stats(channel: grpc.Channel, collection: str) -> collection_pb2.GetCorpusStatsResponse:
     """The counts of a collection."""
-    request = corpus_service_pb2.GetCorpusStatsRequest(collection=collection)
+    request = collection_pb2.GetCorpusStatsRequest(collection=collection)
     return corpus_service_pb2_grpc.CorpusServiceStub(channel).GetCorpusStats(request, timeout=CALL_TIMEOUT_S)
 
 
@@ -87,6 +93,6 @@ def wait_for_vectors(channel: grpc.Channel, collection: str) -> None:
 
 def document_text(channel: grpc.Channel, collection: str, path: str) -> str:
     """The stored text of a document, by display path."""
-    request = corpus_service_pb2.GetDocumentRequest(collection=collection, path=path, include_text=True)
+    request = document_pb2.GetDocumentRequest(collection=collection, path=path, include_text=True)
     stub = corpus_service_pb2_grpc.CorpusServiceStub(channel)
     return stub.GetDocument(request, timeout=CALL_TIMEOUT_S).document.text

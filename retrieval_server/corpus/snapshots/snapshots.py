@@ -7,6 +7,7 @@ A snapshot appears whole and goes whole, by a rename each, and is never changed 
 
 import json
 import os
+import re
 import secrets
 import shutil
 import sqlite3
@@ -16,15 +17,22 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import structlog
+
 from groundwire.v1 import error_pb2
+from retrieval_server.corpus.files.collection_directories import NAME
 from retrieval_server.corpus.files.commit_steps import CommitStep, passed
 from retrieval_server.corpus.files.directory_lock import fsync_directory
 from retrieval_server.corpus.files.disk_usage import disk_bytes
 from retrieval_server.corpus.files.layout import DATABASE, DENSE, LEXICAL, LEXICAL_STATE
+from retrieval_server.corpus.snapshots.makers import forget_maker, is_maker_dead, making
 from retrieval_server.errors import NotFound
+
+_log = structlog.get_logger()
 
 _ABOUT = "snapshot.json"
 _PARTIAL_PREFIX = ".partial-"
+_PARTIAL = re.compile(rf"{re.escape(_PARTIAL_PREFIX)}{NAME.pattern}-[0-9]{{8}}-[0-9]{{6}}-[0-9a-f]{{8}}")
 _DELETED_PREFIX = ".deleted-"
 # Between two of these many pages the interpreter's lock is let go.
 _PAGES_PER_STEP = 2048
@@ -86,7 +94,8 @@ class SnapshotDirectory:
         path = self._directory / f"{_PARTIAL_PREFIX}{snapshot_id}"
         path.mkdir()
         try:
-            yield PartialSnapshot(snapshot_id, collection, created, path, self._directory / snapshot_id)
+            with making(path):
+                yield PartialSnapshot(snapshot_id, collection, created, path, self._directory / snapshot_id)
         finally:
             shutil.rmtree(path, ignore_errors=True)
 
@@ -102,13 +111,26 @@ class SnapshotDirectory:
         self.sweep()
 
     def sweep(self) -> None:
-        """Remove the files of removals, also of those that did not come to their end."""
-        for path in self._directory.glob(f"{_DELETED_PREFIX}*"):
+        """Remove the files of removals, and of snapshots whose makers died before they were done."""
+        for path in self._left(_PARTIAL_PREFIX):
+            with suppress(OSError):
+                is_ours = _PARTIAL.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+                if is_ours and is_maker_dead(path):
+                    # At once in name: should its maker live after all, it must not find half of it.
+                    path.rename(self._directory / f"{_DELETED_PREFIX}{secrets.token_hex(8)}")
+                    _log.info("unfinished snapshot removed", path=str(path))
+        for path in self._left(_DELETED_PREFIX):
             if path.is_symlink():
                 with suppress(OSError):
                     path.unlink()  # what it leads to is not ours
             else:
                 shutil.rmtree(path, ignore_errors=True)
+
+    def _left(self, prefix: str) -> list[Path]:
+        try:
+            return [path for path in self._directory.iterdir() if path.name.startswith(prefix)]
+        except OSError:  # whoever wants more of it than tidiness will be told
+            return []
 
     def _entries(self) -> list[Path]:
         try:
@@ -138,6 +160,7 @@ class PartialSnapshot:
         for directory in (*(path for path in self.path.rglob("*") if path.is_dir()), self.path):
             fsync_directory(directory)
         passed(CommitStep.SNAPSHOT_WRITTEN)
+        forget_maker(self.path)
         self.path.rename(self.final_path)
         fsync_directory(self.final_path.parent)
         passed(CommitStep.SNAPSHOT_PLACED)

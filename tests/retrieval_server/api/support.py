@@ -23,6 +23,7 @@ from retrieval_server.api.retrieval_servicer import RetrievalServicer
 from retrieval_server.api.server import ApiServer
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.searching import Searching
+from retrieval_server.corpus.snapshotting import Snapshotting
 from retrieval_server.metrics import Metrics
 from retrieval_server.settings import ServerSettings
 from tests.retrieval_server.corpus.support import WordHashEncoder
@@ -53,7 +54,7 @@ async def running_server(
         config,
         wrap_retrieval(RetrievalServicer(searching, config)),
         answer_service_pb2_grpc.AnswerServiceServicer(),
-        CorpusServicer(catalog, "word-hash", config),
+        CorpusServicer(catalog, Snapshotting(catalog, data_dir / "snapshots"), "word-hash", config),
         admin_service_pb2_grpc.AdminServiceServicer(),
         EvaluationServicer(catalog, searching, config),
         Metrics(),

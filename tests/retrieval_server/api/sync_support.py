@@ -5,10 +5,10 @@ import hashlib
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from groundwire.v1 import collection_pb2, corpus_service_pb2, retrieval_service_pb2, sync_pb2
+from groundwire.v1 import collection_pb2, retrieval_service_pb2, sync_pb2
 from tests.retrieval_server.api.support import Services
 
-Request = corpus_service_pb2.SyncDocumentsRequest
+Request = sync_pb2.SyncDocumentsRequest
 Batch = retrieval_service_pb2.BatchRetrieveRequest
 
 
@@ -45,9 +45,9 @@ async def sync(services: Services, files: Mapping[str, bytes], **begin: Any) -> 
 
 def outcomes(responses: list[Any]) -> dict[str, str]:
     return {
-        r.file.relative_path: sync_pb2.SyncFileOutcome.Name(r.file.outcome).removeprefix("SYNC_FILE_OUTCOME_")
-        for r in responses
-        if r.HasField("file")
+        file.relative_path: sync_pb2.SyncFileOutcome.Name(file.outcome).removeprefix("SYNC_FILE_OUTCOME_")
+        for response in responses
+        for file in response.progress.files
     }
 
 
@@ -57,7 +57,7 @@ async def search(services: Services, query: str, **fields: Any) -> list[str]:
 
 
 async def stats(services: Services) -> collection_pb2.CorpusStats:
-    return (await services.corpus.GetCorpusStats(corpus_service_pb2.GetCorpusStatsRequest())).stats
+    return (await services.corpus.GetCorpusStats(collection_pb2.GetCorpusStatsRequest())).stats
 
 
 async def until_embedded(services: Services) -> None:

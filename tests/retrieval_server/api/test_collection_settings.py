@@ -8,7 +8,6 @@ import pytest
 from numpy.typing import NDArray
 
 from groundwire.v1 import collection_pb2
-from groundwire.v1 import corpus_service_pb2 as pb
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.collection.collection_settings import CollectionSettings
 from retrieval_server.corpus.collection.founding import found_collection
@@ -20,11 +19,11 @@ from tests.retrieval_server.corpus.support import DIMENSION, WordHashEncoder, ch
 async def test_settings_are_returned_as_they_were_given_and_have_defaults(tmp_path: Path):
     async with running_server(tmp_path) as services:
         made = await services.corpus.CreateCollection(
-            pb.CreateCollectionRequest(
+            collection_pb2.CreateCollectionRequest(
                 name="taught", similarity=collection_pb2.SIMILARITY_DOT, sentences_per_chunk=3, max_chunk_size_chars=500
             )
         )
-        plain = await services.corpus.CreateCollection(pb.CreateCollectionRequest(name="plain"))
+        plain = await services.corpus.CreateCollection(collection_pb2.CreateCollectionRequest(name="plain"))
     for one, similarity, sentences, size in (
         (made.collection, collection_pb2.SIMILARITY_DOT, 3, 500),
         (plain.collection, collection_pb2.SIMILARITY_COSINE, None, 2000),
@@ -37,13 +36,13 @@ async def test_settings_are_returned_as_they_were_given_and_have_defaults(tmp_pa
 @pytest.mark.parametrize(
     ("request_", "field"),
     [
-        (pb.CreateCollectionRequest(name="x", sentences_per_chunk=0), "sentences_per_chunk"),
-        (pb.CreateCollectionRequest(name="x", sentences_per_chunk=101), "sentences_per_chunk"),
-        (pb.CreateCollectionRequest(name="x", similarity=77), "similarity"),  # type: ignore[arg-type]
+        (collection_pb2.CreateCollectionRequest(name="x", sentences_per_chunk=0), "sentences_per_chunk"),
+        (collection_pb2.CreateCollectionRequest(name="x", sentences_per_chunk=101), "sentences_per_chunk"),
+        (collection_pb2.CreateCollectionRequest(name="x", similarity=77), "similarity"),  # type: ignore[arg-type]
     ],
 )
 async def test_settings_that_make_no_sense_are_refused_by_field(
-    tmp_path: Path, request_: pb.CreateCollectionRequest, field: str
+    tmp_path: Path, request_: collection_pb2.CreateCollectionRequest, field: str
 ):
     async with running_server(tmp_path) as services:
         with pytest.raises(grpc.aio.AioRpcError) as refused:

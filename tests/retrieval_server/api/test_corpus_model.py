@@ -15,8 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from groundwire.v1 import corpus_service_pb2 as pb
-from groundwire.v1 import document_pb2, filter_pb2, metadata_pb2, retrieval_service_pb2
+from groundwire.v1 import collection_pb2, document_pb2, filter_pb2, metadata_pb2, retrieval_service_pb2, snapshot_pb2
 from tests.retrieval_server.api.support import Services, details, running_server
 
 WORDS = ("alpha", "beta", "gamma", "sigma")
@@ -77,7 +76,7 @@ class CorpusMachine(RuleBasedStateMachine):
         self.known: dict[str, Known] = {}
         self.generation = 0
         self.snapshots: list[tuple[str, dict[str, Known]]] = []
-        self.call("CreateCollection", pb.CreateCollectionRequest(name=self.name))
+        self.call("CreateCollection", collection_pb2.CreateCollectionRequest(name=self.name))
 
     def call(self, method: str, request: Any) -> Any:
         return self.server.run(getattr(self.server.services.corpus, method)(request))
@@ -96,11 +95,11 @@ class CorpusMachine(RuleBasedStateMachine):
         assert response.index_generation == self.generation + 1
         self.generation += 1
 
-    def put_request(self, path: str, words: list[str], title: str, tag: str) -> pb.PutDocumentRequest:
+    def put_request(self, path: str, words: list[str], title: str, tag: str) -> document_pb2.PutDocumentRequest:
         # Long enough that no two are near duplicates of each other.
         unlike = " ".join(f"u{next(_numbers)}" for _ in range(20))
         metadata = {"tag": metadata_pb2.MetadataValue(text=tag)} if tag else {}
-        return pb.PutDocumentRequest(
+        return document_pb2.PutDocumentRequest(
             collection=self.name,
             key=document_pb2.DocumentKey(relative_path=path),
             text=f"{' '.join(words)} {unlike}",
@@ -129,7 +128,7 @@ class CorpusMachine(RuleBasedStateMachine):
     @rule(path=PATHS, title=TITLES, tag=TAGS)
     def update(self, path: str, title: str, tag: str) -> None:
         known = self.known.get(path)
-        request = pb.UpdateDocumentRequest(
+        request = document_pb2.UpdateDocumentRequest(
             collection=self.name,
             document_id=known.document_id if known else "nothing",
             title=title,
@@ -144,7 +143,7 @@ class CorpusMachine(RuleBasedStateMachine):
     @rule(path=PATHS)
     def delete(self, path: str) -> None:
         known = self.known.pop(path, None)
-        request = pb.DeleteDocumentRequest(
+        request = document_pb2.DeleteDocumentRequest(
             collection=self.name,
             document_id=known.document_id if known else "nothing",
             etag=known.etag if known else "",
@@ -158,7 +157,7 @@ class CorpusMachine(RuleBasedStateMachine):
     def delete_several(self, paths: list[str]) -> None:
         ids = [self.known[path].document_id if path in self.known else "nothing" for path in paths]
         response = self.call(
-            "BatchDeleteDocuments", pb.BatchDeleteDocumentsRequest(collection=self.name, document_ids=ids)
+            "BatchDeleteDocuments", document_pb2.BatchDeleteDocumentsRequest(collection=self.name, document_ids=ids)
         )
         assert [status.code == 0 for status in response.statuses] == [path in self.known for path in paths]
         self.rose(response)
@@ -172,7 +171,7 @@ class CorpusMachine(RuleBasedStateMachine):
             wanted.metadata.add(key="tag", equals=tag)
         meant = [p for p, known in self.known.items() if p.startswith(f"{folder}/") and (not tag or known.tag == tag)]
         response = self.call(
-            "DeleteDocumentsByFilter", pb.DeleteDocumentsByFilterRequest(collection=self.name, filter=wanted)
+            "DeleteDocumentsByFilter", document_pb2.DeleteDocumentsByFilterRequest(collection=self.name, filter=wanted)
         )
         assert response.deleted_count == len(meant)
         self.rose(response)
@@ -181,7 +180,7 @@ class CorpusMachine(RuleBasedStateMachine):
 
     @rule()
     def snapshot(self) -> None:
-        made = self.call("CreateSnapshot", pb.CreateSnapshotRequest(collection=self.name)).snapshot
+        made = self.call("CreateSnapshot", snapshot_pb2.CreateSnapshotRequest(collection=self.name)).snapshot
         assert made.index_generation == self.generation
         self.snapshots.append((made.snapshot_id, dict(self.known)))
 
@@ -189,21 +188,21 @@ class CorpusMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def restore(self, data: st.DataObject) -> None:
         snapshot_id, known = data.draw(st.sampled_from(self.snapshots))
-        self.rose(self.call("RestoreSnapshot", pb.RestoreSnapshotRequest(snapshot_id=snapshot_id)))
+        self.rose(self.call("RestoreSnapshot", snapshot_pb2.RestoreSnapshotRequest(snapshot_id=snapshot_id)))
         self.known = dict(known)
 
     @precondition(lambda self: self.snapshots)
     @rule(data=st.data())
     def remove_snapshot(self, data: st.DataObject) -> None:
         snapshot_id, _ = self.snapshots.pop(data.draw(st.integers(0, len(self.snapshots) - 1)))
-        request = pb.DeleteSnapshotRequest(snapshot_id=snapshot_id)
+        request = snapshot_pb2.DeleteSnapshotRequest(snapshot_id=snapshot_id)
         self.call("DeleteSnapshot", request)
         assert self.refused("DeleteSnapshot", request) == (grpc.StatusCode.NOT_FOUND, "SNAPSHOT_NOT_FOUND")
 
     @rule()
     def rebuild(self) -> None:
         async def follow() -> list[Any]:
-            request = pb.RebuildCollectionRequest(collection=self.name, full=True)
+            request = collection_pb2.RebuildCollectionRequest(collection=self.name, full=True)
             return [step async for step in self.server.services.corpus.RebuildCollection(request)]
 
         last = self.server.run(follow())[-1]
@@ -212,7 +211,7 @@ class CorpusMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_list_is_what_is_known(self) -> None:
-        listed = self.call("ListDocuments", pb.ListDocumentsRequest(collection=self.name)).documents
+        listed = self.call("ListDocuments", document_pb2.ListDocumentsRequest(collection=self.name)).documents
         shown = {
             d.path: Known(d.document_id, d.etag, "", d.title, d.metadata["tag"].text if "tag" in d.metadata else "")
             for d in listed
@@ -235,7 +234,7 @@ class CorpusMachine(RuleBasedStateMachine):
             assert found == {path: known.text for path, known in self.known.items() if word in known.text.split()}
 
     def teardown(self) -> None:
-        self.call("DeleteCollection", pb.DeleteCollectionRequest(name=self.name))
+        self.call("DeleteCollection", collection_pb2.DeleteCollectionRequest(name=self.name))
 
 
 def test_the_service_holds_what_a_dictionary_would(server: Server) -> None:

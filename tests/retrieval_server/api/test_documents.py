@@ -8,8 +8,7 @@ import grpc
 import pytest
 from google.protobuf import field_mask_pb2
 
-from groundwire.v1 import corpus_service_pb2 as pb
-from groundwire.v1 import document_pb2, filter_pb2, metadata_pb2, retrieval_service_pb2
+from groundwire.v1 import collection_pb2, document_pb2, filter_pb2, metadata_pb2, retrieval_service_pb2
 from tests.retrieval_server.api.support import Services, details, running_server
 from tests.retrieval_server.api.sync_support import search as search_both
 from tests.retrieval_server.api.sync_support import sync
@@ -23,11 +22,11 @@ def text_value(text: str) -> metadata_pb2.MetadataValue:
     return metadata_pb2.MetadataValue(text=text)
 
 
-async def put(services: Services, path: str, text: str = "", **fields: Any) -> pb.PutDocumentResponse:
+async def put(services: Services, path: str, text: str = "", **fields: Any) -> document_pb2.PutDocumentResponse:
     source = fields.pop("source", "")
     if "content" not in fields:
         fields["text"] = text
-    return await services.corpus.PutDocument(pb.PutDocumentRequest(key=key(path, source), **fields))
+    return await services.corpus.PutDocument(document_pb2.PutDocumentRequest(key=key(path, source), **fields))
 
 
 async def search(services: Services, query: str) -> list[str]:
@@ -43,12 +42,12 @@ async def refused(call: Any) -> tuple[grpc.StatusCode, str, dict[str, str]]:
 
 
 async def listed(services: Services, **fields: Any) -> list[str]:
-    response = await services.corpus.ListDocuments(pb.ListDocumentsRequest(**fields))
+    response = await services.corpus.ListDocuments(document_pb2.ListDocumentsRequest(**fields))
     return [document.path for document in response.documents]
 
 
 async def original(services: Services, document_id: str) -> bytes:
-    parts = services.corpus.GetOriginal(pb.GetOriginalRequest(document_id=document_id))
+    parts = services.corpus.GetOriginal(document_pb2.GetOriginalRequest(document_id=document_id))
     return b"".join([part.data async for part in parts])
 
 
@@ -69,9 +68,11 @@ async def test_a_put_document_is_found_by_the_very_next_query_with_vectors(tmp_p
         assert made.document.key.source == "api"
         assert made.document.create_time == made.document.update_time
         assert await search(services, "alpha") == ["notes/a.md"]
-        stats = (await services.corpus.GetCorpusStats(pb.GetCorpusStatsRequest())).stats
+        stats = (await services.corpus.GetCorpusStats(collection_pb2.GetCorpusStatsRequest())).stats
         assert (stats.dense_coverage, stats.embedded_chunk_count) == (1.0, stats.chunk_count)
-        got = (await services.corpus.GetDocument(pb.GetDocumentRequest(path="notes/a.md", include_text=True))).document
+        got = (
+            await services.corpus.GetDocument(document_pb2.GetDocumentRequest(path="notes/a.md", include_text=True))
+        ).document
         assert got.text == "# Tides\n\nalpha rises"
         got.text = ""
         assert got == made.document
@@ -98,10 +99,12 @@ async def test_an_equal_request_with_an_equal_id_is_told_the_same_and_changes_no
         assert (code, reason) == (grpc.StatusCode.ALREADY_EXISTS, "REQUEST_ID_CONFLICT")
         # The id is scoped by RPC.
         document_id = first.document.document_id
-        request = pb.DeleteDocumentRequest(document_id=document_id, request_id="r1")
+        request = document_pb2.DeleteDocumentRequest(document_id=document_id, request_id="r1")
         deleted = await services.corpus.DeleteDocument(request)
         assert await services.corpus.DeleteDocument(request) == deleted
-        assert await refused(services.corpus.DeleteDocument(pb.DeleteDocumentRequest(document_id=document_id))) == (
+        assert await refused(
+            services.corpus.DeleteDocument(document_pb2.DeleteDocumentRequest(document_id=document_id))
+        ) == (
             grpc.StatusCode.NOT_FOUND,
             "DOCUMENT_NOT_FOUND",
             {"path": document_id},
@@ -119,14 +122,16 @@ async def test_a_change_of_another_version_than_expected_is_refused(tmp_path: Pa
         assert await refused(put(services, "a.md", "gamma", etag=first.etag)) == aborted
         assert await refused(put(services, "a.md", "gamma", must_be_new=True)) == aborted
         document_id = first.document_id
-        delete = pb.DeleteDocumentRequest(document_id=document_id, etag=first.etag)
+        delete = document_pb2.DeleteDocumentRequest(document_id=document_id, etag=first.etag)
         assert await refused(services.corpus.DeleteDocument(delete)) == aborted
-        update = pb.UpdateDocumentRequest(
+        update = document_pb2.UpdateDocumentRequest(
             document_id=document_id, etag=first.etag, update_mask=field_mask_pb2.FieldMask(paths=["title"])
         )
         assert await refused(services.corpus.UpdateDocument(update)) == aborted
         assert await search(services, "beta") == ["a.md"]
-        await services.corpus.DeleteDocument(pb.DeleteDocumentRequest(document_id=document_id, etag=second.etag))
+        await services.corpus.DeleteDocument(
+            document_pb2.DeleteDocumentRequest(document_id=document_id, etag=second.etag)
+        )
         gone = (grpc.StatusCode.ABORTED, "ETAG_MISMATCH", {"etag": ""})
         assert await refused(put(services, "a.md", "gamma", etag=second.etag)) == gone
 
@@ -134,11 +139,13 @@ async def test_a_change_of_another_version_than_expected_is_refused(tmp_path: Pa
 async def test_an_update_changes_what_its_mask_names_and_outlives_new_content(tmp_path: Path):
     async with running_server(tmp_path) as services:
         await sync(services, {"a.md": b"alpha", "b.md": b"beta"})
-        document_id = (await services.corpus.GetDocument(pb.GetDocumentRequest(path="src/a.md"))).document.document_id
+        document_id = (
+            await services.corpus.GetDocument(document_pb2.GetDocumentRequest(path="src/a.md"))
+        ).document.document_id
 
         async def update(*paths: str, **fields: Any) -> document_pb2.Document:
             mask = field_mask_pb2.FieldMask(paths=paths)
-            request = pb.UpdateDocumentRequest(document_id=document_id, update_mask=mask, **fields)
+            request = document_pb2.UpdateDocumentRequest(document_id=document_id, update_mask=mask, **fields)
             return (await services.corpus.UpdateDocument(request)).document
 
         made = await update("title", "metadata", title="T", metadata={"a": text_value("1"), "b": text_value("2")})
@@ -147,7 +154,9 @@ async def test_an_update_changes_what_its_mask_names_and_outlives_new_content(tm
         assert (made.title, {k: v.text for k, v in made.metadata.items()}) == ("T", {"b": "2", "c": "3"})
         assert await search(services, "alpha") == ["src/a.md"]
         await sync(services, {"a.md": b"gamma", "b.md": b"beta"})
-        after = (await services.corpus.GetDocument(pb.GetDocumentRequest(path="src/a.md", include_text=True))).document
+        after = (
+            await services.corpus.GetDocument(document_pb2.GetDocumentRequest(path="src/a.md", include_text=True))
+        ).document
         assert (after.text, after.title, set(after.metadata)) == ("gamma", "T", {"b", "c"})
         assert (await update("title")).title == ""
         code, reason, _ = await refused(update("content"))
@@ -172,9 +181,9 @@ async def test_documents_are_listed_by_path_in_pages_and_by_filter(tmp_path: Pat
                     ),
                 },
             )
-        first = await services.corpus.ListDocuments(pb.ListDocumentsRequest(page_size=2))
+        first = await services.corpus.ListDocuments(document_pb2.ListDocumentsRequest(page_size=2))
         assert [d.path for d in first.documents] == ["n/0.py", "n/1.md"]
-        second = pb.ListDocumentsRequest(page_size=3, page_token=first.next_page_token)
+        second = document_pb2.ListDocumentsRequest(page_size=3, page_token=first.next_page_token)
         rest = await services.corpus.ListDocuments(second)
         assert [d.path for d in rest.documents] == ["n/2.py", "n/3.md", "n/4.py"]
         assert rest.next_page_token == ""
@@ -202,7 +211,7 @@ async def test_many_are_removed_in_one_commit_each_with_its_status(tmp_path: Pat
     async with running_server(tmp_path) as services:
         ids = [(await put(services, f"{i}.md", f"alpha {i}")).document.document_id for i in range(4)]
         response = await services.corpus.BatchDeleteDocuments(
-            pb.BatchDeleteDocumentsRequest(document_ids=[ids[0], "nothing", ids[2]])
+            document_pb2.BatchDeleteDocumentsRequest(document_ids=[ids[0], "nothing", ids[2]])
         )
         assert [status.code for status in response.statuses] == [0, 5, 0]
         assert response.index_generation == 5
@@ -215,16 +224,18 @@ async def test_documents_are_removed_by_a_filter_that_is_not_empty(tmp_path: Pat
             await put(services, path, f"alpha {path}")
         wanted = filter_pb2.PassageFilter(include_paths=["a/**"])
         tried = await services.corpus.DeleteDocumentsByFilter(
-            pb.DeleteDocumentsByFilterRequest(filter=wanted, dry_run=True)
+            document_pb2.DeleteDocumentsByFilterRequest(filter=wanted, dry_run=True)
         )
         assert (tried.deleted_count, len(await listed(services))) == (2, 3)
-        request = pb.DeleteDocumentsByFilterRequest(filter=wanted, request_id="r")
+        request = document_pb2.DeleteDocumentsByFilterRequest(filter=wanted, request_id="r")
         done = await services.corpus.DeleteDocumentsByFilter(request)
         assert (done.deleted_count, done.index_generation) == (2, 4)
         await put(services, "a/4.md", "alpha")
         assert await services.corpus.DeleteDocumentsByFilter(request) == done
         assert await listed(services) == ["a/4.md", "b/3.md"]
-        code, reason, _ = await refused(services.corpus.DeleteDocumentsByFilter(pb.DeleteDocumentsByFilterRequest()))
+        code, reason, _ = await refused(
+            services.corpus.DeleteDocumentsByFilter(document_pb2.DeleteDocumentsByFilterRequest())
+        )
         assert (code, reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
 
 
@@ -280,6 +291,6 @@ async def test_what_cannot_be_put_is_refused_by_field_and_makes_no_collection(
 ):
     async with running_server(tmp_path) as services:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await services.corpus.PutDocument(pb.PutDocumentRequest(**fields))
+            await services.corpus.PutDocument(document_pb2.PutDocumentRequest(**fields))
         assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert [v.field for v in details(caught.value)["BadRequest"].field_violations] == [field]

@@ -9,8 +9,7 @@ from typing import Any
 import grpc
 import pytest
 
-from groundwire.v1 import corpus_service_pb2 as pb
-from groundwire.v1 import document_pb2
+from groundwire.v1 import collection_pb2, document_pb2, snapshot_pb2
 from retrieval_server.corpus.writing import document_writing
 from tests.retrieval_server.api.support import Services, details, running_server
 
@@ -19,8 +18,10 @@ ROUNDS = 6
 WRITERS = 4
 
 
-def request(path: str, **fields: Any) -> pb.PutDocumentRequest:
-    return pb.PutDocumentRequest(key=document_pb2.DocumentKey(relative_path=path), text=f"alpha of {path}", **fields)
+def request(path: str, **fields: Any) -> document_pb2.PutDocumentRequest:
+    return document_pb2.PutDocumentRequest(
+        key=document_pb2.DocumentKey(relative_path=path), text=f"alpha of {path}", **fields
+    )
 
 
 async def outcome(call: Any) -> str:
@@ -33,7 +34,7 @@ async def outcome(call: Any) -> str:
 
 async def listed(services: Services) -> set[str]:
     try:
-        found = await services.corpus.ListDocuments(pb.ListDocumentsRequest(page_size=1000))
+        found = await services.corpus.ListDocuments(document_pb2.ListDocumentsRequest(page_size=1000))
     except grpc.aio.AioRpcError as error:
         if error.code() is not grpc.StatusCode.NOT_FOUND:
             raise
@@ -59,7 +60,7 @@ async def test_a_put_that_was_overtaken_by_the_removal_of_its_collection_is_refu
         monkeypatch.setattr(owner, held_at, hold)
         putting = asyncio.create_task(outcome(services.corpus.PutDocument(request("late.md"))))
         await reached.wait()
-        await services.corpus.DeleteCollection(pb.DeleteCollectionRequest(name="default"))
+        await services.corpus.DeleteCollection(collection_pb2.DeleteCollectionRequest(name="default"))
         goes_on.set()
         assert await asyncio.wait_for(putting, TIMEOUT_S) == "NOT_FOUND COLLECTION_NOT_FOUND"
         monkeypatch.undo()
@@ -84,7 +85,7 @@ async def test_a_put_whose_vectors_are_being_computed_is_stored_before_its_colle
         putting = asyncio.create_task(outcome(services.corpus.PutDocument(request("late.md"))))
         await asyncio.to_thread(reached.wait, TIMEOUT_S)
         removing = asyncio.create_task(
-            outcome(services.corpus.DeleteCollection(pb.DeleteCollectionRequest(name="default")))
+            outcome(services.corpus.DeleteCollection(collection_pb2.DeleteCollectionRequest(name="default")))
         )
         await asyncio.sleep(0)
         goes_on.set()
@@ -109,19 +110,23 @@ async def test_whatever_is_put_while_collections_come_go_and_are_put_back_is_tol
                     acknowledged.add(path)
 
         async def rebuild() -> None:
-            async for _ in services.corpus.RebuildCollection(pb.RebuildCollectionRequest(full=True)):
+            async for _ in services.corpus.RebuildCollection(collection_pb2.RebuildCollectionRequest(full=True)):
                 pass
 
         writers = [asyncio.create_task(write(writer)) for writer in range(WRITERS)]
         for _ in range(ROUNDS):
-            made = await services.corpus.CreateSnapshot(pb.CreateSnapshotRequest()) if await listed(services) else None
+            made = (
+                await services.corpus.CreateSnapshot(snapshot_pb2.CreateSnapshotRequest())
+                if await listed(services)
+                else None
+            )
             calls = [
                 rebuild(),
-                services.corpus.DeleteCollection(pb.DeleteCollectionRequest(name="default")),
-                services.corpus.CreateCollection(pb.CreateCollectionRequest(name="default")),
+                services.corpus.DeleteCollection(collection_pb2.DeleteCollectionRequest(name="default")),
+                services.corpus.CreateCollection(collection_pb2.CreateCollectionRequest(name="default")),
             ]
             if made is not None:
-                restore = pb.RestoreSnapshotRequest(snapshot_id=made.snapshot.snapshot_id)
+                restore = snapshot_pb2.RestoreSnapshotRequest(snapshot_id=made.snapshot.snapshot_id)
                 calls.append(services.corpus.RestoreSnapshot(restore))
             for told in await asyncio.wait_for(asyncio.gather(*map(outcome, calls)), TIMEOUT_S):
                 seen[told] += 1

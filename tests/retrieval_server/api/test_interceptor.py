@@ -8,7 +8,7 @@ import grpc
 import pytest
 
 from groundwire.v1 import (
-    corpus_service_pb2,
+    collection_pb2,
     document_pb2,
     evaluation_service_pb2,
     evaluation_service_pb2_grpc,
@@ -56,9 +56,7 @@ async def test_a_callers_words_of_wide_characters_fit_into_trailers(tmp_path: Pa
     async with running_server(tmp_path) as services:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await services.corpus.PutDocument(
-                corpus_service_pb2.PutDocumentRequest(
-                    key=document_pb2.DocumentKey(relative_path="a.md"), text="a", etag=wide
-                )
+                document_pb2.PutDocumentRequest(key=document_pb2.DocumentKey(relative_path="a.md"), text="a", etag=wide)
             )
         assert details(caught.value)["ErrorInfo"].reason == "ETAG_MISMATCH"
         sent = sum(len(value) for _, value in caught.value.trailing_metadata() or ())
@@ -115,7 +113,7 @@ async def test_streams_that_wait_for_their_callers_keep_nobody_else_out(tmp_path
         await idle.write(config)
         await idle.write(item)
         assert (await idle.read()).item_index == 7
-        await services.corpus.ListCollections(corpus_service_pb2.ListCollectionsRequest())
+        await services.corpus.ListCollections(collection_pb2.ListCollectionsRequest())
         another = services.retrieval.BatchRetrieve()
         assert await another.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
         await idle.done_writing()

@@ -7,8 +7,7 @@ from typing import Any
 import grpc
 import pytest
 
-from groundwire.v1 import corpus_service_pb2 as pb
-from groundwire.v1 import document_pb2, filter_pb2, metadata_pb2
+from groundwire.v1 import collection_pb2, document_pb2, filter_pb2, metadata_pb2, snapshot_pb2
 from retrieval_server.corpus.files import disk_usage
 from tests.retrieval_server.api.support import Services, refused_field, running_server
 from tests.retrieval_server.api.sync_support import sync
@@ -18,12 +17,12 @@ PATHS = ["A.md", "B/x.md", "a.md", "a/b.md", "b.md", "e\u0301.md", "z.md", "\u00
 
 async def put(services: Services, path: str, **fields: Any) -> document_pb2.Document:
     key = document_pb2.DocumentKey(relative_path=path)
-    request = pb.PutDocumentRequest(key=key, **{"text": f"alpha {path}", **fields})
+    request = document_pb2.PutDocumentRequest(key=key, **{"text": f"alpha {path}", **fields})
     return (await services.corpus.PutDocument(request)).document
 
 
 async def page(services: Services, token: str = "", **fields: Any) -> tuple[list[str], str]:
-    response = await services.corpus.ListDocuments(pb.ListDocumentsRequest(page_token=token, **fields))
+    response = await services.corpus.ListDocuments(document_pb2.ListDocumentsRequest(page_token=token, **fields))
     return [document.path for document in response.documents], response.next_page_token
 
 
@@ -57,7 +56,7 @@ async def test_what_comes_and_goes_between_pages_takes_nothing_else_with_it(tmp_
         made = {path: await put(services, path) for path in ("b", "d", "f", "h")}
         first, token = await page(services, page_size=2)
         assert first == ["b", "d"]
-        delete = pb.DeleteDocumentRequest(document_id=made["d"].document_id)
+        delete = document_pb2.DeleteDocumentRequest(document_id=made["d"].document_id)
         await services.corpus.DeleteDocument(delete)  # where the next page begins
         await put(services, "a")
         await put(services, "e")
@@ -83,11 +82,11 @@ async def test_a_token_that_does_not_belong_to_the_list_is_refused(tmp_path: Pat
             page(services, "A" + token[1:] if token[0] != "A" else "B" + token[1:]),
             page(services, token, collection="other"),
             page(services, token, filter=code),
-            services.corpus.ListSnapshots(pb.ListSnapshotsRequest(page_token=token)),
-            services.corpus.ListCollections(pb.ListCollectionsRequest(page_token=token)),
+            services.corpus.ListSnapshots(snapshot_pb2.ListSnapshotsRequest(page_token=token)),
+            services.corpus.ListCollections(collection_pb2.ListCollectionsRequest(page_token=token)),
         ):
             assert await refused_field(call) == "page_token"
-        await services.corpus.DeleteCollection(pb.DeleteCollectionRequest(name="default"))
+        await services.corpus.DeleteCollection(collection_pb2.DeleteCollectionRequest(name="default"))
         await put(services, "b")
         assert await refused_field(page(services, token)) == "page_token"
 
@@ -107,7 +106,7 @@ async def test_a_put_that_is_refused_makes_no_collection(tmp_path: Path, fields:
     async with running_server(tmp_path) as services:
         with pytest.raises(grpc.aio.AioRpcError):
             await put(services, "a.md", **fields)
-        assert not (await services.corpus.ListCollections(pb.ListCollectionsRequest())).collections
+        assert not (await services.corpus.ListCollections(collection_pb2.ListCollectionsRequest())).collections
 
 
 async def test_a_put_does_not_undo_how_a_sync_said_to_cut(tmp_path: Path):
@@ -123,7 +122,9 @@ async def test_a_put_does_not_undo_how_a_sync_said_to_cut(tmp_path: Path):
 
         opened.embed_now = sync_meanwhile  # type: ignore[method-assign]
         await put(services, "a.md")
-        collection = (await services.corpus.GetCollection(pb.GetCollectionRequest(name="default"))).collection
+        collection = (
+            await services.corpus.GetCollection(collection_pb2.GetCollectionRequest(name="default"))
+        ).collection
         assert collection.max_chunk_size_chars == 100
 
 

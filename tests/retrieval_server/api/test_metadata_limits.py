@@ -5,7 +5,6 @@ from typing import Any
 
 from google.protobuf import field_mask_pb2
 
-from groundwire.v1 import corpus_service_pb2 as pb
 from groundwire.v1 import document_pb2, metadata_pb2
 from tests.retrieval_server.api.support import Services, refused_field, running_server
 
@@ -32,12 +31,14 @@ BEYOND = {
 
 
 async def put(services: Services, content: str = "alpha", **fields: Any) -> document_pb2.Document:
-    return (await services.corpus.PutDocument(pb.PutDocumentRequest(key=KEY, text=content, **fields))).document
+    return (
+        await services.corpus.PutDocument(document_pb2.PutDocumentRequest(key=KEY, text=content, **fields))
+    ).document
 
 
 async def update(services: Services, document: document_pb2.Document, *paths: str, **fields: Any) -> Any:
     mask = field_mask_pb2.FieldMask(paths=paths)
-    request = pb.UpdateDocumentRequest(document_id=document.document_id, update_mask=mask, **fields)
+    request = document_pb2.UpdateDocumentRequest(document_id=document.document_id, update_mask=mask, **fields)
     return (await services.corpus.UpdateDocument(request)).document
 
 
@@ -51,7 +52,7 @@ async def test_what_is_beyond_a_limit_is_refused_by_name_wherever_it_comes_from(
             assert await refused_field(update(services, made, *masked, metadata=metadata)) == field
         for mask in (["metadata." + "k" * (KEY_BYTES + 1)], [f"metadata.{i}" for i in range(300)], ["metadata."]):
             assert await refused_field(update(services, made, *mask)) == "update_mask"
-        got = (await services.corpus.GetDocument(pb.GetDocumentRequest(path="a.md"))).document
+        got = (await services.corpus.GetDocument(document_pb2.GetDocumentRequest(path="a.md"))).document
         assert got == made
 
 

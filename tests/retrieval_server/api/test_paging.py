@@ -4,12 +4,11 @@ import base64
 
 import pytest
 
-from groundwire.v1 import corpus_service_pb2 as pb
-from groundwire.v1 import filter_pb2
+from groundwire.v1 import collection_pb2, document_pb2, filter_pb2, snapshot_pb2
 from retrieval_server.api.paging import Listing, page_of
 from retrieval_server.errors import InvalidRequest
 
-COLLECTIONS = Listing(pb.ListCollectionsRequest())
+COLLECTIONS = Listing(collection_pb2.ListCollectionsRequest())
 
 
 def test_pages_follow_each_other_and_end():
@@ -27,7 +26,9 @@ def test_a_name_that_goes_between_pages_loses_no_other():
 
 
 def test_a_token_outlives_the_server_and_does_not_depend_on_the_size_of_pages():
-    asked = pb.ListDocumentsRequest(collection="c", filter=filter_pb2.PassageFilter(languages=["python"]), page_size=5)
+    asked = document_pb2.ListDocumentsRequest(
+        collection="c", filter=filter_pb2.PassageFilter(languages=["python"]), page_size=5
+    )
     token = Listing(asked, 17).token("ä\0/\U0001f30a", "id")
     asked.page_size, asked.page_token = 9, token
     assert Listing(asked, 17).place(token) == ("ä\0/\U0001f30a", "id")
@@ -36,16 +37,16 @@ def test_a_token_outlives_the_server_and_does_not_depend_on_the_size_of_pages():
 @pytest.mark.parametrize(
     "other",
     [
-        Listing(pb.ListDocumentsRequest(collection="other"), 17),
-        Listing(pb.ListDocumentsRequest(filter=filter_pb2.PassageFilter(languages=["python"])), 17),
-        Listing(pb.ListDocumentsRequest(), 18),
-        Listing(pb.ListSnapshotsRequest(), 17),
+        Listing(document_pb2.ListDocumentsRequest(collection="other"), 17),
+        Listing(document_pb2.ListDocumentsRequest(filter=filter_pb2.PassageFilter(languages=["python"])), 17),
+        Listing(document_pb2.ListDocumentsRequest(), 18),
+        Listing(snapshot_pb2.ListSnapshotsRequest(), 17),
     ],
     ids=["collection", "filter", "collection made anew", "call"],
 )
 def test_a_token_of_another_list_is_refused(other: Listing):
     with pytest.raises(InvalidRequest) as caught:
-        other.place(Listing(pb.ListDocumentsRequest(), 17).token("a", "b"))
+        other.place(Listing(document_pb2.ListDocumentsRequest(), 17).token("a", "b"))
     assert caught.value.field_errors[0].field == "page_token"
 
 

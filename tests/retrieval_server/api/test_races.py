@@ -9,8 +9,7 @@ from typing import Any
 import grpc
 from google.protobuf import field_mask_pb2
 
-from groundwire.v1 import corpus_service_pb2 as pb
-from groundwire.v1 import document_pb2, filter_pb2, metadata_pb2, retrieval_service_pb2
+from groundwire.v1 import collection_pb2, document_pb2, filter_pb2, metadata_pb2, retrieval_service_pb2
 from tests.retrieval_server.api.support import Services, details, running_server
 from tests.retrieval_server.api.sync_support import stats, sync
 
@@ -23,12 +22,14 @@ def text(value: str) -> metadata_pb2.MetadataValue:
 
 def put(services: Services, path: str, content: str, **fields: Any) -> Any:
     key = document_pb2.DocumentKey(relative_path=path)
-    return services.corpus.PutDocument(pb.PutDocumentRequest(key=key, text=content, **fields))
+    return services.corpus.PutDocument(document_pb2.PutDocumentRequest(key=key, text=content, **fields))
 
 
 def update(services: Services, document_id: str, name: str, **fields: Any) -> Any:
     mask = field_mask_pb2.FieldMask(paths=[f"metadata.{name}"])
-    request = pb.UpdateDocumentRequest(document_id=document_id, metadata={name: text(name)}, update_mask=mask, **fields)
+    request = document_pb2.UpdateDocumentRequest(
+        document_id=document_id, metadata={name: text(name)}, update_mask=mask, **fields
+    )
     return services.corpus.UpdateDocument(request)
 
 
@@ -48,7 +49,7 @@ async def test_equal_requests_at_once_happen_once_and_are_told_the_same(tmp_path
         document_id = told[0].document.document_id
         changed = await asyncio.gather(*(update(services, document_id, "k", request_id="r") for _ in range(AT_ONCE)))
         assert all(one == changed[0] for one in changed)
-        delete = pb.DeleteDocumentRequest(document_id=document_id, request_id="r")
+        delete = document_pb2.DeleteDocumentRequest(document_id=document_id, request_id="r")
         gone = await asyncio.gather(*(services.corpus.DeleteDocument(delete) for _ in range(AT_ONCE)))
         assert {one.index_generation for one in gone} == {3}
 
@@ -71,7 +72,7 @@ async def test_changes_of_several_fields_at_once_all_happen(tmp_path: Path):
     async with running_server(tmp_path) as services:
         made = (await put(services, "a.md", "alpha")).document
         await asyncio.gather(*(update(services, made.document_id, f"k{i}") for i in range(AT_ONCE)))
-        found = (await services.corpus.GetDocument(pb.GetDocumentRequest(path="a.md"))).document
+        found = (await services.corpus.GetDocument(document_pb2.GetDocumentRequest(path="a.md"))).document
         assert set(found.metadata) == {f"k{i}" for i in range(AT_ONCE)}
 
 
@@ -89,14 +90,14 @@ async def test_whatever_goes_on_at_once_ends_in_one_state_that_all_agree_about(t
             if kind == 1:
                 wanted = filter_pb2.PassageFilter(include_paths=[path])
                 return await outcome(
-                    services.corpus.DeleteDocumentsByFilter(pb.DeleteDocumentsByFilterRequest(filter=wanted))
+                    services.corpus.DeleteDocumentsByFilter(document_pb2.DeleteDocumentsByFilterRequest(filter=wanted))
                 )
             if kind == 2:
-                documents = (await services.corpus.ListDocuments(pb.ListDocumentsRequest())).documents
+                documents = (await services.corpus.ListDocuments(document_pb2.ListDocumentsRequest())).documents
                 ids = [one.document_id for one in documents]
                 return await outcome(update(services, chance.choice(ids), f"k{number % 5}")) if ids else "OK"
             if kind == 3:
-                async for _ in services.corpus.RebuildCollection(pb.RebuildCollectionRequest(full=True)):
+                async for _ in services.corpus.RebuildCollection(collection_pb2.RebuildCollectionRequest(full=True)):
                     pass
                 return "OK"
             return await outcome(put(services, path, f"alpha put {number} {path}", request_id=f"r{number // 2}"))
@@ -120,7 +121,7 @@ async def outcome_of(change: Any) -> str:
 
 async def agree(services: Services) -> None:
     """The list, the texts, the counts and both searches speak of the same documents."""
-    documents = (await services.corpus.ListDocuments(pb.ListDocumentsRequest())).documents
+    documents = (await services.corpus.ListDocuments(document_pb2.ListDocumentsRequest())).documents
     request = retrieval_service_pb2.RetrieveRequest(
         query="alpha", k=100, fusion=retrieval_service_pb2.FusionOverrides(dense_weight=0)
     )

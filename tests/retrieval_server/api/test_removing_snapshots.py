@@ -6,8 +6,7 @@ from typing import Any
 import grpc
 import pytest
 
-from groundwire.v1 import corpus_service_pb2 as pb
-from groundwire.v1 import document_pb2
+from groundwire.v1 import document_pb2, snapshot_pb2
 from tests.retrieval_server.api.support import Services, details, running_server
 
 NOT_FOUND = (grpc.StatusCode.NOT_FOUND, "SNAPSHOT_NOT_FOUND")
@@ -15,28 +14,28 @@ NOT_FOUND = (grpc.StatusCode.NOT_FOUND, "SNAPSHOT_NOT_FOUND")
 
 async def put(services: Services, path: str) -> None:
     key = document_pb2.DocumentKey(relative_path=path)
-    await services.corpus.PutDocument(pb.PutDocumentRequest(key=key, text=f"alpha {path}"))
+    await services.corpus.PutDocument(document_pb2.PutDocumentRequest(key=key, text=f"alpha {path}"))
 
 
 async def create(services: Services) -> str:
-    return (await services.corpus.CreateSnapshot(pb.CreateSnapshotRequest())).snapshot.snapshot_id
+    return (await services.corpus.CreateSnapshot(snapshot_pb2.CreateSnapshotRequest())).snapshot.snapshot_id
 
 
 async def restore(services: Services, snapshot_id: str) -> None:
-    await services.corpus.RestoreSnapshot(pb.RestoreSnapshotRequest(snapshot_id=snapshot_id))
+    await services.corpus.RestoreSnapshot(snapshot_pb2.RestoreSnapshotRequest(snapshot_id=snapshot_id))
 
 
 async def remove(services: Services, snapshot_id: str) -> None:
-    await services.corpus.DeleteSnapshot(pb.DeleteSnapshotRequest(snapshot_id=snapshot_id))
+    await services.corpus.DeleteSnapshot(snapshot_pb2.DeleteSnapshotRequest(snapshot_id=snapshot_id))
 
 
 async def snapshots(services: Services) -> list[str]:
-    found = await services.corpus.ListSnapshots(pb.ListSnapshotsRequest())
+    found = await services.corpus.ListSnapshots(snapshot_pb2.ListSnapshotsRequest())
     return [one.snapshot_id for one in found.snapshots]
 
 
 async def documents(services: Services) -> list[str]:
-    return [one.path for one in (await services.corpus.ListDocuments(pb.ListDocumentsRequest())).documents]
+    return [one.path for one in (await services.corpus.ListDocuments(document_pb2.ListDocumentsRequest())).documents]
 
 
 async def refused(call: Any) -> tuple[grpc.StatusCode, str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from groundwire.v1 import corpus_service_pb2, retrieval_service_pb2
+from groundwire.v1 import collection_pb2, document_pb2, retrieval_service_pb2
 from tests.retrieval_server.api.support import details, running_server
 from tests.retrieval_server.api.sync_support import Batch, search, sync
 
@@ -47,11 +47,11 @@ async def test_an_unknown_collection_is_not_found(tmp_path: Path):
 async def test_documents_come_with_their_text_as_stored(tmp_path: Path):
     async with running_server(tmp_path) as services:
         await sync(services, {"a.md": b"\xef\xbb\xbfalpha\r\nbeta\r\n"})
-        request = corpus_service_pb2.GetDocumentRequest(path="src/a.md", include_text=True)
+        request = document_pb2.GetDocumentRequest(path="src/a.md", include_text=True)
         document = (await services.corpus.GetDocument(request)).document
         assert (document.text, document.had_byte_order_mark, document.line_count) == ("alpha\r\nbeta\r\n", True, 2)
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await services.corpus.GetDocument(corpus_service_pb2.GetDocumentRequest(path="nope"))
+            await services.corpus.GetDocument(document_pb2.GetDocumentRequest(path="nope"))
         assert details(caught.value)["ErrorInfo"].reason == "DOCUMENT_NOT_FOUND"
 
 
@@ -86,7 +86,7 @@ async def test_collections_are_listed_and_kept_apart(tmp_path: Path):
         await sync(services, {"a.md": b"alpha"}, collection="one")
         await sync(services, {"b.md": b"alpha"}, collection="two")
         assert await search(services, "alpha", collection="two") == ["src/b.md"]
-        listed = await services.corpus.ListCollections(corpus_service_pb2.ListCollectionsRequest(page_size=1))
+        listed = await services.corpus.ListCollections(collection_pb2.ListCollectionsRequest(page_size=1))
         assert [c.name for c in listed.collections] == ["one"]
         assert listed.next_page_token
 
@@ -107,7 +107,7 @@ async def test_a_very_long_name_is_not_found_like_a_short_one(tmp_path: Path):
     async with running_server(tmp_path) as services:
         await sync(services, {"a.md": b"alpha"})
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await services.corpus.GetDocument(corpus_service_pb2.GetDocumentRequest(path="x" * 50_000))
+            await services.corpus.GetDocument(document_pb2.GetDocumentRequest(path="x" * 50_000))
         assert details(caught.value)["ErrorInfo"].reason == "DOCUMENT_NOT_FOUND"
 
 
@@ -116,8 +116,8 @@ async def test_a_path_that_two_sources_share_is_not_guessed_at(tmp_path: Path):
         await sync(services, {"m.md": b"alpha"}, source="/one", display_prefix="same")
         await sync(services, {"m.md": b"beta"}, source="/two", display_prefix="same")
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await services.corpus.GetDocument(corpus_service_pb2.GetDocumentRequest(path="same/m.md"))
+            await services.corpus.GetDocument(document_pb2.GetDocumentRequest(path="same/m.md"))
         assert "document_id" in caught.value.details()
         found = await services.retrieval.Retrieve(retrieval_service_pb2.RetrieveRequest(query="beta", k=1))
-        request = corpus_service_pb2.GetDocumentRequest(document_id=found.passages[0].document_id, include_text=True)
+        request = document_pb2.GetDocumentRequest(document_id=found.passages[0].document_id, include_text=True)
         assert (await services.corpus.GetDocument(request)).document.text == "beta"

@@ -9,7 +9,8 @@ from typing import Any
 import grpc
 import pytest
 
-from groundwire.v1 import corpus_service_pb2, sync_pb2
+from groundwire.v1 import collection_pb2, sync_pb2
+from retrieval_server.api import sync_stream
 from tests.retrieval_server.api.support import details, running_server
 from tests.retrieval_server.api.sync_support import Request, outcomes, search, stats, sync
 
@@ -61,13 +62,25 @@ async def test_what_cannot_be_taken_is_reported_and_its_old_version_does_not_sta
     async with running_server(tmp_path) as services:
         await sync(services, {"a.md": b"alpha", "b.md": b"beta"})
         responses = await sync(services, {"a.md": b"\0\1\2", "b.md": b"beta", "../x": b"no", "c.md": b""})
-        reports = {r.file.relative_path: r.file.detail for r in responses if r.HasField("file")}
+        reports = {file.relative_path: file.detail for r in responses for file in r.progress.files}
         assert reports == {
             "a.md": "binary",
             "c.md": "empty",
             "../x": "the path must not have empty parts, . or ..",
         }
         assert await search(services, "alpha", fusion={"dense_weight": 0}) == []
+
+
+async def test_what_became_of_many_files_comes_in_several_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sync_stream, "_MAX_REPORTED_FILES", 2)
+    async with running_server(tmp_path) as services:
+        await sync(services, {"gone.md": b"gone", "kept.md": b"kept"})
+        files = {f"{name}.md": name.encode() for name in "abcde"}
+        responses = await sync(services, files | {"kept.md": b"kept"}, prune=True)
+        assert outcomes(responses) == dict.fromkeys(files, "ADDED") | {"gone.md": "REMOVED"}
+        progress = [response.progress for response in responses if response.HasField("progress")]
+        assert max(len(one.files) for one in progress) == 2
+        assert (progress[-1].done_count, progress[-1].total_count) == (6, 6)
 
 
 async def test_a_path_offered_twice_is_taken_once(tmp_path: Path):
@@ -205,7 +218,7 @@ async def test_a_sync_in_progress_excludes_another_of_its_source_and_the_end_of_
         async with asyncio.timeout(60):
             while not services.catalog.get("").syncing_sources:
                 await asyncio.sleep(0.01)
-        delete = corpus_service_pb2.DeleteCollectionRequest(name="default")
+        delete = collection_pb2.DeleteCollectionRequest(name="default")
         for call in (_all(services.corpus.SyncDocuments(iter([begin]))), services.corpus.DeleteCollection(delete)):
             with pytest.raises(grpc.aio.AioRpcError, match="/src is being synced into default; try again") as caught:
                 await call

@@ -6,7 +6,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from groundwire.v1 import corpus_service_pb2, retrieval_service_pb2
+from groundwire.v1 import retrieval_service_pb2, synonyms_pb2
 from tests.retrieval_server.api.support import Services, details, running_server
 from tests.retrieval_server.api.sync_support import sync
 
@@ -15,11 +15,11 @@ FILES = {
     "b.md": b"TP of a training run is written in its header",
     "c.md": b"something else",
 }
-Group = corpus_service_pb2.SynonymGroup
+Group = synonyms_pb2.SynonymGroup
 
 
 async def put(services: Services, **fields: object) -> None:
-    await services.corpus.PutSynonymTable(corpus_service_pb2.PutSynonymTableRequest(**fields))  # type: ignore[arg-type]
+    await services.corpus.PutSynonymTable(synonyms_pb2.PutSynonymTableRequest(**fields))  # type: ignore[arg-type]
 
 
 async def search(services: Services, query: str, **fields: object) -> retrieval_service_pb2.RetrieveResponse:
@@ -54,7 +54,7 @@ async def test_a_table_finds_what_the_query_does_not_say_and_its_list_is_explain
 
 async def test_a_table_comes_back_as_it_was_put_and_outlives_the_server(tmp_path: Path):
     groups = [Group(terms=["TP", "tensor parallelism"]), Group(terms=["GPU"], expansions=["accelerator", "device"])]
-    request = corpus_service_pb2.GetSynonymTableRequest()
+    request = synonyms_pb2.GetSynonymTableRequest()
     async with running_server(tmp_path) as services:
         await sync(services, FILES)
         await put(services, groups=groups)
@@ -84,5 +84,5 @@ async def test_what_is_wrong_names_its_entry_and_keeps_the_table(tmp_path: Path,
             await put(services, **fields)
         assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert [v.field for v in details(caught.value)["BadRequest"].field_violations] == [field]
-        request = corpus_service_pb2.GetSynonymTableRequest()
+        request = synonyms_pb2.GetSynonymTableRequest()
         assert len((await services.corpus.GetSynonymTable(request)).groups) == 1

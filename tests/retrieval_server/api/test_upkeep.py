@@ -9,8 +9,7 @@ from typing import Any
 import grpc
 import pytest
 
-from groundwire.v1 import corpus_service_pb2 as pb
-from groundwire.v1 import document_pb2, error_pb2, retrieval_service_pb2
+from groundwire.v1 import collection_pb2, document_pb2, error_pb2, retrieval_service_pb2, snapshot_pb2
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection import open_collection
 from retrieval_server.corpus.collection.collection import Collection
@@ -24,7 +23,7 @@ from tests.retrieval_server.corpus.support import WordHashEncoder
 
 async def put(services: Services, path: str, text: str, **fields: Any) -> document_pb2.Document:
     key = document_pb2.DocumentKey(relative_path=path)
-    return (await services.corpus.PutDocument(pb.PutDocumentRequest(key=key, text=text, **fields))).document
+    return (await services.corpus.PutDocument(document_pb2.PutDocumentRequest(key=key, text=text, **fields))).document
 
 
 async def found(services: Services, query: str) -> list[str]:
@@ -41,11 +40,11 @@ async def refused(call: Any) -> tuple[grpc.StatusCode, str]:
 
 
 async def rebuild(services: Services, **fields: Any) -> list[Any]:
-    return [step async for step in services.corpus.RebuildCollection(pb.RebuildCollectionRequest(**fields))]
+    return [step async for step in services.corpus.RebuildCollection(collection_pb2.RebuildCollectionRequest(**fields))]
 
 
 async def get(services: Services, path: str) -> document_pb2.Document:
-    request = pb.GetDocumentRequest(path=path, include_text=True)
+    request = document_pb2.GetDocumentRequest(path=path, include_text=True)
     return (await services.corpus.GetDocument(request)).document
 
 
@@ -60,7 +59,9 @@ async def test_a_rebuild_replaces_passages_and_leaves_documents_as_they_are(tmp_
         connection.execute("UPDATE chunks SET breadcrumbs = '[]'")
         connection.commit()
     async with running_server(tmp_path) as services:
-        collection = (await services.corpus.GetCollection(pb.GetCollectionRequest(name="default"))).collection
+        collection = (
+            await services.corpus.GetCollection(collection_pb2.GetCollectionRequest(name="default"))
+        ).collection
         assert "client rebuild" in collection.problem
         assert len(await found(services, "alpha")) == 71
         steps = await rebuild(services)
@@ -69,7 +70,9 @@ async def test_a_rebuild_replaces_passages_and_leaves_documents_as_they_are(tmp_
         after = await get(services, "a.md")
         assert after == before
         assert len(await found(services, "alpha")) == 71
-        collection = (await services.corpus.GetCollection(pb.GetCollectionRequest(name="default"))).collection
+        collection = (
+            await services.corpus.GetCollection(collection_pb2.GetCollectionRequest(name="default"))
+        ).collection
         assert collection.problem == ""
         counts = await stats(services)
         assert (counts.dense_coverage, counts.stale_chunk_count) == (1.0, 0)
@@ -104,11 +107,13 @@ async def test_vectors_that_cannot_be_stored_are_told_until_they_can(tmp_path: P
 async def test_a_snapshot_is_restored_and_generations_only_rise(tmp_path: Path):
     async with running_server(tmp_path) as services:
         await put(services, "a.md", "alpha one")
-        made = (await services.corpus.CreateSnapshot(pb.CreateSnapshotRequest())).snapshot
+        made = (await services.corpus.CreateSnapshot(snapshot_pb2.CreateSnapshotRequest())).snapshot
         assert (made.collection, made.index_generation) == ("default", 1)
         await put(services, "a.md", "beta two")
         await put(services, "b.md", "alpha three")
-        restored = await services.corpus.RestoreSnapshot(pb.RestoreSnapshotRequest(snapshot_id=made.snapshot_id))
+        restored = await services.corpus.RestoreSnapshot(
+            snapshot_pb2.RestoreSnapshotRequest(snapshot_id=made.snapshot_id)
+        )
         assert restored.index_generation == 4
         assert await found(services, "alpha beta") == ["a.md"]
         assert (await get(services, "a.md")).text == "alpha one"
@@ -118,11 +123,13 @@ async def test_a_snapshot_is_restored_and_generations_only_rise(tmp_path: Path):
     async with running_server(tmp_path) as services:
         assert await found(services, "alpha beta gamma") == ["a.md", "c.md"]
         assert (await stats(services)).collection.index_generation == 5
-        listed = await services.corpus.ListSnapshots(pb.ListSnapshotsRequest(collection="default"))
+        listed = await services.corpus.ListSnapshots(snapshot_pb2.ListSnapshotsRequest(collection="default"))
         assert [one.snapshot_id for one in listed.snapshots] == [made.snapshot_id]
-        assert not (await services.corpus.ListSnapshots(pb.ListSnapshotsRequest(collection="other"))).snapshots
+        assert not (
+            await services.corpus.ListSnapshots(snapshot_pb2.ListSnapshotsRequest(collection="other"))
+        ).snapshots
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await services.corpus.RestoreSnapshot(pb.RestoreSnapshotRequest(snapshot_id="nothing"))
+            await services.corpus.RestoreSnapshot(snapshot_pb2.RestoreSnapshotRequest(snapshot_id="nothing"))
         assert caught.value.code() is grpc.StatusCode.NOT_FOUND
         assert details(caught.value)["ErrorInfo"].reason == "SNAPSHOT_NOT_FOUND"
 
@@ -130,15 +137,15 @@ async def test_a_snapshot_is_restored_and_generations_only_rise(tmp_path: Path):
 async def test_a_removed_and_a_damaged_collection_come_back_from_a_snapshot(tmp_path: Path):
     async with running_server(tmp_path) as services:
         await put(services, "a.md", "alpha one")
-        made = (await services.corpus.CreateSnapshot(pb.CreateSnapshotRequest())).snapshot
-        await services.corpus.DeleteCollection(pb.DeleteCollectionRequest(name="default"))
-        restore = pb.RestoreSnapshotRequest(snapshot_id=made.snapshot_id)
+        made = (await services.corpus.CreateSnapshot(snapshot_pb2.CreateSnapshotRequest())).snapshot
+        await services.corpus.DeleteCollection(collection_pb2.DeleteCollectionRequest(name="default"))
+        restore = snapshot_pb2.RestoreSnapshotRequest(snapshot_id=made.snapshot_id)
         await services.corpus.RestoreSnapshot(restore)
         assert await found(services, "alpha") == ["a.md"]
     (directory,) = (tmp_path / "collections").iterdir()
     (directory / "corpus.sqlite").write_bytes(b"no database " * 1000)
     async with running_server(tmp_path) as services:
-        (shown,) = (await services.corpus.ListCollections(pb.ListCollectionsRequest())).collections
+        (shown,) = (await services.corpus.ListCollections(collection_pb2.ListCollectionsRequest())).collections
         assert "client snapshot restore" in shown.problem
         await services.corpus.RestoreSnapshot(restore)
         assert await found(services, "alpha") == ["a.md"]
@@ -156,11 +163,11 @@ async def test_a_snapshot_made_while_writing_goes_on_is_one_moment(tmp_path: Pat
                 await put(services, f"{number}.md", f"alpha {number}")
 
         writing = asyncio.create_task(write())
-        made = [(await services.corpus.CreateSnapshot(pb.CreateSnapshotRequest())).snapshot for _ in range(5)]
+        made = [(await services.corpus.CreateSnapshot(snapshot_pb2.CreateSnapshotRequest())).snapshot for _ in range(5)]
         stopping.set()
         await writing
         for snapshot in made:
-            restore = pb.RestoreSnapshotRequest(snapshot_id=snapshot.snapshot_id)
+            restore = snapshot_pb2.RestoreSnapshotRequest(snapshot_id=snapshot.snapshot_id)
             await services.corpus.RestoreSnapshot(restore)
             assert len(await found(services, "alpha")) == snapshot.index_generation
             assert (await stats(services)).document_count == snapshot.index_generation
@@ -175,7 +182,7 @@ async def test_a_replica_serves_the_newest_snapshots_and_takes_no_writes(tmp_pat
     async with running_server(tmp_path / "primary") as services:
         for number in (1, 2):
             await put(services, f"{number}.md", f"alpha {number}")
-            await services.corpus.CreateSnapshot(pb.CreateSnapshotRequest())
+            await services.corpus.CreateSnapshot(snapshot_pb2.CreateSnapshotRequest())
             await following.catch_up()
             opened = replica.get("default")
             with opened.view() as view:
@@ -189,20 +196,24 @@ async def test_a_replica_serves_the_newest_snapshots_and_takes_no_writes(tmp_pat
 
 async def test_collections_are_made_listed_and_removed(tmp_path: Path):
     async with running_server(tmp_path) as services:
-        made = await services.corpus.CreateCollection(pb.CreateCollectionRequest(name="one", max_chunk_size_chars=100))
+        made = await services.corpus.CreateCollection(
+            collection_pb2.CreateCollectionRequest(name="one", max_chunk_size_chars=100)
+        )
         assert made.collection.max_chunk_size_chars == 100
-        assert await refused(services.corpus.CreateCollection(pb.CreateCollectionRequest(name="one"))) == (
+        assert await refused(services.corpus.CreateCollection(collection_pb2.CreateCollectionRequest(name="one"))) == (
             grpc.StatusCode.ALREADY_EXISTS,
             "COLLECTION_EXISTS",
         )
         await put(services, "a.md", "alpha " * 60, collection="one")
-        stats = (await services.corpus.GetCorpusStats(pb.GetCorpusStatsRequest(collection="one"))).stats
+        stats = (await services.corpus.GetCorpusStats(collection_pb2.GetCorpusStatsRequest(collection="one"))).stats
         assert stats.chunk_count > 3
-        gone = await services.corpus.DeleteCollection(pb.DeleteCollectionRequest(name="one"))
+        gone = await services.corpus.DeleteCollection(collection_pb2.DeleteCollectionRequest(name="one"))
         assert gone.deleted_document_count == 1
         assert not list((tmp_path / "collections").iterdir())
-        assert await refused(services.corpus.GetCollection(pb.GetCollectionRequest(name="one"))) == (
+        assert await refused(services.corpus.GetCollection(collection_pb2.GetCollectionRequest(name="one"))) == (
             grpc.StatusCode.NOT_FOUND,
             "COLLECTION_NOT_FOUND",
         )
-        assert (await services.corpus.CreateCollection(pb.CreateCollectionRequest(name="one"))).collection.name == "one"
+        assert (
+            await services.corpus.CreateCollection(collection_pb2.CreateCollectionRequest(name="one"))
+        ).collection.name == "one"

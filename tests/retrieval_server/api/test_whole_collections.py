@@ -10,8 +10,7 @@ from typing import Any
 import grpc
 import pytest
 
-from groundwire.v1 import corpus_service_pb2 as pb
-from groundwire.v1 import document_pb2
+from groundwire.v1 import collection_pb2, document_pb2, snapshot_pb2
 from retrieval_server.corpus import snapshotting
 from retrieval_server.corpus.writing import rebuilding
 from tests.retrieval_server.api.support import Services, details, running_server
@@ -73,15 +72,15 @@ def slow_rebuild(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> Gate:
     return gate
 
 
-async def put(services: Services, path: str, collection: str = "default") -> pb.PutDocumentResponse:
+async def put(services: Services, path: str, collection: str = "default") -> document_pb2.PutDocumentResponse:
     key = document_pb2.DocumentKey(relative_path=path)
     return await services.corpus.PutDocument(
-        pb.PutDocumentRequest(collection=collection, key=key, text=f"alpha {path}")
+        document_pb2.PutDocumentRequest(collection=collection, key=key, text=f"alpha {path}")
     )
 
 
 async def listed(services: Services) -> list[str]:
-    return [one.path for one in (await services.corpus.ListDocuments(pb.ListDocumentsRequest())).documents]
+    return [one.path for one in (await services.corpus.ListDocuments(document_pb2.ListDocumentsRequest())).documents]
 
 
 async def refused(call: Any) -> tuple[grpc.StatusCode, str]:
@@ -93,21 +92,21 @@ async def refused(call: Any) -> tuple[grpc.StatusCode, str]:
     return caught.value.code(), info.reason
 
 
-async def rebuild(services: Services, **fields: Any) -> list[pb.RebuildCollectionResponse]:
-    return [step async for step in services.corpus.RebuildCollection(pb.RebuildCollectionRequest(**fields))]
+async def rebuild(services: Services, **fields: Any) -> list[collection_pb2.RebuildCollectionResponse]:
+    return [step async for step in services.corpus.RebuildCollection(collection_pb2.RebuildCollectionRequest(**fields))]
 
 
-async def snapshot(services: Services) -> pb.RestoreSnapshotRequest:
-    made = (await services.corpus.CreateSnapshot(pb.CreateSnapshotRequest())).snapshot
-    return pb.RestoreSnapshotRequest(snapshot_id=made.snapshot_id)
+async def snapshot(services: Services) -> snapshot_pb2.RestoreSnapshotRequest:
+    made = (await services.corpus.CreateSnapshot(snapshot_pb2.CreateSnapshotRequest())).snapshot
+    return snapshot_pb2.RestoreSnapshotRequest(snapshot_id=made.snapshot_id)
 
 
 def delete(services: Services) -> Any:
-    return services.corpus.DeleteCollection(pb.DeleteCollectionRequest(name="default"))
+    return services.corpus.DeleteCollection(collection_pb2.DeleteCollectionRequest(name="default"))
 
 
 def create(services: Services) -> Any:
-    return services.corpus.CreateCollection(pb.CreateCollectionRequest(name="default"))
+    return services.corpus.CreateCollection(collection_pb2.CreateCollectionRequest(name="default"))
 
 
 async def test_a_restore_excludes_all_other_work_on_its_collection_and_none_on_others(
@@ -154,9 +153,9 @@ async def test_a_snapshot_stays_while_it_is_restored_and_others_may_go(tmp_path:
         another, restore = await snapshot(services), await snapshot(services)
         restoring = asyncio.ensure_future(services.corpus.RestoreSnapshot(restore))
         await slow_restore.reached()
-        remove = pb.DeleteSnapshotRequest(snapshot_id=restore.snapshot_id)
+        remove = snapshot_pb2.DeleteSnapshotRequest(snapshot_id=restore.snapshot_id)
         assert await refused(services.corpus.DeleteSnapshot(remove)) == BUSY
-        await services.corpus.DeleteSnapshot(pb.DeleteSnapshotRequest(snapshot_id=another.snapshot_id))
+        await services.corpus.DeleteSnapshot(snapshot_pb2.DeleteSnapshotRequest(snapshot_id=another.snapshot_id))
         restoring.cancel()  # the work goes on without its caller
         assert await refused(services.corpus.DeleteSnapshot(remove)) == BUSY
         slow_restore.open()
@@ -204,12 +203,12 @@ async def test_a_long_rebuild_shows_that_it_lives_and_goes_on_when_its_caller_ha
 ):
     async with running_server(tmp_path) as services:
         await put(services, "a.md")
-        call = services.corpus.RebuildCollection(pb.RebuildCollectionRequest(full=True))
+        call = services.corpus.RebuildCollection(collection_pb2.RebuildCollectionRequest(full=True))
         told = [await call.read() for _ in range(5)]
         assert [(one.done_count, one.finished) for one in told] == [(0, False)] * 5
         call.cancel()
         rest = []
-        async for step in services.corpus.RebuildCollection(pb.RebuildCollectionRequest(full=True)):
+        async for step in services.corpus.RebuildCollection(collection_pb2.RebuildCollectionRequest(full=True)):
             rest.append(step)
             slow_rebuild.open()
         assert [step.finished for step in rest] == [False] * (len(rest) - 1) + [True]
