@@ -3,9 +3,12 @@
 import os
 import sys
 
+from groundwire.standard_streams import open_missing_streams
+
 
 def main() -> None:
     """Run the command line and exit."""
+    open_missing_streams()
     # gRPC's own log would stand between the user and the one line that says what is wrong.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:

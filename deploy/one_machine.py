@@ -15,6 +15,7 @@ from deploy.log_view import render_line
 from deploy.machine import Machine
 from deploy.plan import DEFAULT_LISTEN, Plan, StartupError, claim_data_dir, plan_from_environment
 from deploy.supervisor_config import VALKEY
+from groundwire.standard_streams import open_missing_streams
 
 _PUMP_S = 0.2
 
@@ -34,9 +35,14 @@ class StopRequest:
 
 
 def say(text: str) -> None:
-    """One line to the operator."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    """One line to the operator, lost where it cannot be written: a full disk ends nothing that runs."""
+    try:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:
+        return
 
 
 def show(lines: Iterable[tuple[str, str]]) -> None:
@@ -97,6 +103,7 @@ def run(plan: Plan, stop: StopRequest) -> int:
 
 def main() -> int:
     """Run until a signal; 0 after a drain, 2 when nothing could start."""
+    open_missing_streams()
     stop = StopRequest()
     try:
         plan = plan_from_environment(os.environ)

@@ -13,12 +13,14 @@ from groundwire import __version__
 from groundwire.logs import configure_logs
 from groundwire.models.locate import ModelCorrupt, ModelMissing
 from groundwire.queue.redis_url import RedisUrlError, parse_redis_url
+from groundwire.standard_streams import open_missing_streams
 
 EXIT_CANNOT_START = 2
 
 
 def main() -> None:
     """Run the worker; exit with 2 and one line when it cannot start."""
+    open_missing_streams()
     parser = argparse.ArgumentParser(
         prog="generation-worker",
         description="Takes answer jobs from Redis and generates, here or elsewhere. Settings, by environment: "

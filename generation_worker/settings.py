@@ -31,12 +31,21 @@ class WorkerSettings(BaseSettings):
     models_dir: Path | None = None
     generator_path: Path | None = Field(default=None, description="a GGUF chat model to use instead of the default one")
     log_level: str = Field(default="INFO", pattern="(?i)^(debug|info|warning|error|critical)$")
-    worker_id: str = Field(default_factory=_unique_worker_id, min_length=1, description="unique among workers")
-    worker_threads: int | None = Field(default=None, ge=1, description="default: the cores this process may use")
+    worker_id: str = Field(
+        default_factory=_unique_worker_id, min_length=1, max_length=256, description="unique among workers"
+    )
+    worker_threads: int | None = Field(
+        default=None, ge=1, le=1024, description="default: the cores this process may use"
+    )
     worker_slots: int = Field(default=8, ge=1, le=64, description="jobs that are worked on at once")
-    worker_gpu_layers: int = Field(default=0, ge=-1, description="layers of the model on a GPU; -1 is all of them")
+    worker_gpu_layers: int = Field(
+        default=0, ge=-1, le=100_000, description="layers of the model on a GPU; -1 is all of them"
+    )
     worker_context_tokens: int = Field(
-        default=8192, ge=512, description="prompt and completion together, of each job; takes memory times the slots"
+        default=8192,
+        ge=512,
+        le=2**24,
+        description="prompt and completion together, of each job; takes memory times the slots",
     )
     backends: Annotated[tuple[Literal["llama", "openai"], ...], NoDecode] = Field(
         default=("llama",), min_length=1, description="what generates, in order: each stands in for those before it"

@@ -14,6 +14,9 @@ def main() -> None:
     import argparse
     import asyncio
 
+    from groundwire.standard_streams import open_missing_streams
+
+    open_missing_streams()
     parser = argparse.ArgumentParser(
         "retrieval-server", description="Serve groundwire. All settings are GROUNDWIRE_… environment variables."
     )

@@ -46,7 +46,9 @@ class ServerSettings(BaseSettings):
         description="memory for the index terms of passages, of all collections together; what is not in it is analysed"
         " again by each query that ranks it",
     )
-    encoder_threads: int | None = Field(default=None, ge=1, description="default: the cores this process may use")
+    encoder_threads: int | None = Field(
+        default=None, ge=1, le=1024, description="default: the cores this process may use"
+    )
     max_message_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024, le=2**31 - 1)
     max_query_bytes: int = Field(default=8192, ge=16)
     max_k: int = Field(default=1000, ge=1)
@@ -74,8 +76,8 @@ class ServerSettings(BaseSettings):
         default=0.75, gt=0, le=1, description="of the depth, what one caller may have waiting, and all batches together"
     )
     max_deliveries: int = Field(default=3, ge=1)
-    lease_s: float = Field(default=10.0, gt=0, le=86_400)
-    answer_ttl_s: float = Field(default=3600.0, gt=0, le=31_536_000)
+    lease_s: float = Field(default=10.0, ge=0.5, le=86_400, description="as the workers'")
+    answer_ttl_s: float = Field(default=3600.0, ge=1, le=31_536_000)
     answer_cache_ttl_s: float = Field(
         default=3600.0, ge=0, le=31_536_000, description="how long generated answers serve equal questions; 0: never"
     )

@@ -85,4 +85,6 @@ async def _first_config(
         return retrieval_service_pb2.BatchRetrieveConfig()
     if first.WhichOneof("message") != "config":
         raise GroundwireError(error_pb2.ERROR_REASON_PROTOCOL_ORDER, "the first message must be the config")
+    if first.config.order not in retrieval_service_pb2.BatchOrder.values():
+        raise InvalidRequest(FieldError("config.order", f"{first.config.order} is not a value of BatchOrder"))
     return first.config

@@ -1,5 +1,9 @@
 """Batches and answers as streams: windows, lost connections, early ends."""
 
+import logging
+import signal
+import threading
+
 import pytest
 
 import client
@@ -178,3 +182,26 @@ def test_one_text_in_place_of_several_questions_is_not_taken_for_its_characters(
         with pytest.raises(client.InvalidRequest) as caught:
             next(ask("how?"))
         assert caught.value.field_violations[0].field == "queries"
+
+
+def test_a_stream_can_be_closed_at_once_after_its_waiting_thread_was_interrupted(library, server):
+    server.state.events = answer_events("one", "<hold>", "two")
+    stream = library.stream_answer("how?")
+    next(stream)
+    next(stream)
+    interruption = threading.Timer(0.05, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+    interruption.start()
+    with pytest.raises(KeyboardInterrupt):
+        next(stream)
+    stream.close()
+    interruption.join()
+
+
+def test_streams_that_nobody_closed_end_in_silence_with_their_client(server, caplog):
+    library = Client(server.address)
+    left = [library.retrieve_many(["a", "b", "c"], k=1) for _ in range(3)]
+    for stream in left:
+        assert next(stream).error is None
+    with caplog.at_level(logging.DEBUG):
+        library.close()
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []

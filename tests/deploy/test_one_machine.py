@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from deploy.one_machine import say
 from tests.support.deadline import wait_until
 from tests.support.process_tree import child_pids, is_running
 from tests.support.processes import PROJECT_DIR, process_environment
@@ -166,3 +168,11 @@ def test_a_program_that_cannot_start_ends_all_with_its_own_line(tmp_path: Path) 
     assert refused.returncode == 2, refused.stderr
     assert len(refused.stderr.splitlines()) == 1
     assert "make models" in refused.stderr
+
+
+def test_a_line_that_a_full_disk_has_no_room_for_is_lost_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = Path("/dev/full").open("w", encoding="utf-8")  # noqa: SIM115 - closing it fails, as it must
+    monkeypatch.setattr(sys, "stdout", full)
+    say("12:00:00 server  server ready")
+    with suppress(OSError):
+        full.close()

@@ -28,6 +28,9 @@ from generation_worker.settings import WorkerSettings
         ("OPENAI_SILENCE_TIMEOUT_S", "nan"),
         ("BACKEND_FAILURE_LIMIT", "0"),
         ("BACKEND_COOLDOWN_S", "0"),
+        ("WORKER_THREADS", "1000000"),
+        ("WORKER_GPU_LAYERS", "9" * 30),
+        ("WORKER_CONTEXT_TOKENS", "9" * 30),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, name: str, value: str):

@@ -152,7 +152,7 @@ def test_listening_off_loopback_is_refused_unless_told_in_so_many_words(tmp_path
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("GROUNDWIRE_MAX_K", "many"), ("GROUNDWIRE_ENCODER_THREADS", "0"), ("GROUNDWIRE_LEASE_S", "-1")],
+    [("GROUNDWIRE_MAX_K", "many"), ("GROUNDWIRE_ENCODER_THREADS", "0"), ("GROUNDWIRE_LEASE_S", "0.1")],
 )
 def test_an_impossible_setting_is_named(tmp_path: Path, name: str, value: str) -> None:
     assert name in start_refused("retrieval-server", tmp_path, **{name: value}).stderr

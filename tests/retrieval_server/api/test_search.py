@@ -28,6 +28,14 @@ async def test_a_batch_keeps_going_past_bad_items(tmp_path: Path):
         assert responses[1].status.field_violations[0].field == "item.retrieve.query"
 
 
+async def test_a_batch_in_an_order_that_is_not_known_is_refused(tmp_path: Path):
+    async with running_server(tmp_path) as services:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await services.retrieval.BatchRetrieve(iter([Batch(config={"order": 9})])).read()
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert [one.field for one in details(caught.value)["BadRequest"].field_violations] == ["config.order"]
+
+
 async def test_a_large_batch_comes_back_whole(tmp_path: Path):
     async with running_server(tmp_path, max_batch_in_flight=3) as services:
         await sync(services, {"a.md": b"alpha"})
