@@ -13,7 +13,7 @@ from groundwire import __version__
 from groundwire.logs import configure_logs
 from groundwire.models.locate import ModelCorrupt, ModelMissing
 from groundwire.queue.redis_url import RedisUrlError, parse_redis_url
-from groundwire.standard_streams import open_missing_streams
+from groundwire.standard_streams import BestEffortStream, open_missing_streams
 
 EXIT_CANNOT_START = 2
 
@@ -58,7 +58,7 @@ def _run(settings: WorkerSettings) -> None:
 
 
 def _refuse(why: str) -> NoReturn:
-    sys.stderr.write(f"generation-worker: {why}\n")
+    BestEffortStream().write(f"generation-worker: {why}\n")
     raise SystemExit(EXIT_CANNOT_START)
 
 

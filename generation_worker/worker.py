@@ -66,6 +66,7 @@ class Worker:
             model=backends.model,
             context_tokens=backends.context_tokens,
             slot_count=backends.slot_count,
+            partition_count=settings.queue_partition_count,
             version=__version__,
             started_time=Timestamp(seconds=int(time.time())),
         )

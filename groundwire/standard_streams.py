@@ -22,19 +22,19 @@ def open_missing_streams() -> None:
 
 
 class BestEffortStream(io.TextIOBase):
-    """Standard error, or nothing while that cannot be written: a full disk, a reader that has left.
+    """Standard error, or nothing while that cannot be written: a full disk, a reader that has left, a closed stream.
 
     Nothing may fail, and nobody's job be lost, for want of the line that tells of it.
     """
 
     def write(self, text: str) -> int:
         """Write at once, or lose the text."""
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             sys.stderr.write(text)
         self.flush()
         return len(text)
 
     def flush(self) -> None:
         """Pass on what standard error still holds, if it can be."""
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             sys.stderr.flush()

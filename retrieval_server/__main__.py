@@ -52,7 +52,9 @@ def main() -> None:
 
 
 def _exit(problem: str) -> None:
-    print(f"retrieval-server: {problem}", file=sys.stderr)  # noqa: T201
+    from groundwire.standard_streams import BestEffortStream
+
+    BestEffortStream().write(f"retrieval-server: {problem}\n")
     sys.exit(_EXIT_CANNOT_START)
 
 

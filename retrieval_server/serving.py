@@ -149,7 +149,6 @@ def _leave() -> None:
     changed in steps between any two of which the process may die; this is one more way to.
     """
     _log.info("server stopped", was_ready=False)
-    sys.stderr.flush()
     os._exit(0)
 
 

@@ -57,9 +57,9 @@ class CircuitBreaker:
         return self._era
 
     def begun(self, admission: int) -> int:
-        """It answers: closed, as the end of a try may be minutes away, and open again if just one fails before that.
+        """The try has its first word: closed, as its end may be minutes away, and open again if one fails before that.
 
-        Returns the admission that the end is to be told with.
+        To be called once the first word is there; returns the admission that the end is to be told with.
         """
         if admission == self._era and self._is_trying:
             self._turn(None)

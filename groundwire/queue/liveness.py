@@ -27,6 +27,7 @@ class WorkerInfo:
     not_accepting_reason: str = ""
     accepts_again_after_s: float | None = None
     generator_identity: str = ""
+    partition_count: int = 0
 
     @property
     def is_accepting(self) -> bool:
@@ -73,6 +74,7 @@ async def seen_workers(redis: Redis) -> list[WorkerInfo]:
                     record.accepts_again_after.ToNanoseconds() / 1e9 if record.HasField("accepts_again_after") else None
                 ),
                 generator_identity=record.generator_identity,
+                partition_count=record.partition_count,
             )
         )
     return workers

@@ -258,7 +258,7 @@ Global___SyncContents: _TypeAlias = SyncContents  # noqa: Y015
 
 @_typing.final
 class SyncWanted(_message.Message):
-    """SyncWanted asks for the content of files."""
+    """SyncWanted asks for the content of files; for those of one offer there are several when they do not fit into one."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -293,12 +293,13 @@ class SyncProgress(_message.Message):
     phase: Global___SyncPhase.ValueType
     """What is being done."""
     done_count: _builtins.int
-    """Files done in this phase."""
+    """Files done so far."""
     total_count: _builtins.int
     """Files known of so far."""
     @_builtins.property
     def files(self) -> _containers.RepeatedCompositeFieldContainer[Global___SyncFileStatus]:
-        """Files whose outcome has become known since the last progress, at most 500; there is another progress for the rest.
+        """Files whose outcome has become known since the last progress, at most 500 and no more than fit into a message;
+        there is another progress for the rest.
         UNCHANGED ones are counted and not listed.
         """
 

@@ -1,12 +1,15 @@
 """Responses that would not fit into a message: gRPC would only say that something was too large."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from google.protobuf.message import Message
 
 from groundwire.v1 import error_pb2
 from retrieval_server.errors import FieldError, InvalidRequest
 from retrieval_server.settings import ServerSettings
+
+AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 # What a batch or an answer wraps around a response.
 _ENVELOPE_BYTES = 1024
@@ -33,3 +36,15 @@ def fitting_count(messages: Sequence[Message], settings: ServerSettings) -> int:
         if room_bytes < 0 and count:
             return count
     return len(messages)
+
+
+def fitting_parts(
+    messages: Sequence[AnyMessage], settings: ServerSettings, max_count: int
+) -> Iterator[Sequence[AnyMessage]]:
+    """Yield all messages in parts, each of at least one, at most `max_count`, and as many as one response can hold."""
+    start = 0
+    while start < len(messages):
+        some = messages[start : start + max_count]
+        count = fitting_count(some, settings)
+        yield some[:count]
+        start += count

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from google.protobuf import duration_pb2
 
 from groundwire.v1 import error_pb2, sync_pb2
+from retrieval_server.api.message_size import fitting_parts
 from retrieval_server.corpus.catalog import Catalog, checked_name
 from retrieval_server.corpus.collection.open_collection import OpenCollection
 from retrieval_server.corpus.documents.documents import path_problem
@@ -18,7 +19,7 @@ _MIN_CHUNK_CHARS, _MAX_CHUNK_CHARS = 64, 20_000
 _MAX_SOURCE_BYTES = 4096
 _MAX_OFFERED_FILES = 1000
 _PROGRESS_INTERVAL_S = 0.2
-# A message for each would cost more than parsing a small file; the longest paths of so many fit into one.
+# A message for each would cost more than parsing a small file.
 _MAX_REPORTED_FILES = 500
 
 _OUTCOME_TO_PB = {
@@ -157,20 +158,21 @@ class SyncStream:
     def _offer(self, sync: SourceSync, offer: sync_pb2.SyncOffer) -> list[Response]:
         if len(offer.files) > _MAX_OFFERED_FILES:
             raise InvalidRequest(FieldError("offer.files", f"{len(offer.files)} files, at most {_MAX_OFFERED_FILES}"))
-        wanted: list[str] = []
+        wanted: list[sync_pb2.SyncWanted] = []
         reports: list[FileReport] = []
         for file in offer.files:
             self._offered_count += 1
             report = sync.offer(file.relative_path, file.sha256, file.size_bytes)
             if report is None:
-                wanted.append(file.relative_path)
+                wanted.append(sync_pb2.SyncWanted(relative_paths=[file.relative_path]))
             elif report.outcome is FileOutcome.UNCHANGED:
                 self._done_count += 1
             else:
                 reports.append(report)
         responses = self._told(sync_pb2.SYNC_PHASE_READING, reports)
-        if wanted:
-            responses.append(Response(wanted=sync_pb2.SyncWanted(relative_paths=wanted)))
+        for some in fitting_parts(wanted, self._settings, _MAX_OFFERED_FILES):
+            paths = [path for one in some for path in one.relative_paths]
+            responses.append(Response(wanted=sync_pb2.SyncWanted(relative_paths=paths)))
         return responses
 
     async def _contents(self, sync: SourceSync, contents: sync_pb2.SyncContents) -> list[Response]:
@@ -188,10 +190,15 @@ class SyncStream:
 
     def _told(self, phase: sync_pb2.SyncPhase.ValueType, reports: Sequence[FileReport]) -> list[Response]:
         """Return the progress that files make, and what became of them."""
+        files = [
+            sync_pb2.SyncFileStatus(
+                relative_path=report.relative_path, outcome=_OUTCOME_TO_PB[report.outcome], detail=report.detail
+            )
+            for report in reports
+        ]
         responses = []
-        for start in range(0, len(reports), _MAX_REPORTED_FILES):
-            some = reports[start : start + _MAX_REPORTED_FILES]
-            self._done_count += sum(report.outcome is not FileOutcome.REMOVED for report in some)
+        for some in fitting_parts(files, self._settings, _MAX_REPORTED_FILES):
+            self._done_count += sum(file.outcome != sync_pb2.SYNC_FILE_OUTCOME_REMOVED for file in some)
             responses.append(_progress(phase, self._done_count, self._offered_count, some))
         return responses
 
@@ -217,14 +224,11 @@ class SyncStream:
 
 
 def _progress(
-    phase: sync_pb2.SyncPhase.ValueType, done_count: int, total_count: int, reports: Sequence[FileReport] = ()
+    phase: sync_pb2.SyncPhase.ValueType,
+    done_count: int,
+    total_count: int,
+    files: Sequence[sync_pb2.SyncFileStatus] = (),
 ) -> Response:
-    files = [
-        sync_pb2.SyncFileStatus(
-            relative_path=report.relative_path, outcome=_OUTCOME_TO_PB[report.outcome], detail=report.detail
-        )
-        for report in reports
-    ]
     return Response(
         progress=sync_pb2.SyncProgress(phase=phase, done_count=done_count, total_count=total_count, files=files)
     )

@@ -99,6 +99,8 @@ class Snapshotting:
 async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
     """Return what `work` returns; when the caller leaves, it is waited for all the same."""
     task = asyncio.create_task(work)
+    # Of a caller that has left nobody asks what became of it, which is no error of the server.
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     try:
         return await asyncio.shield(task)
     finally:

@@ -24,7 +24,7 @@ from retrieval_server.engine.ranking.profiles import ranking_of
 from retrieval_server.engine.ranking.reranking import Reranker
 from retrieval_server.engine.selecting import balance
 from retrieval_server.engine.selecting.selection import Chosen, FileCaps, Side, choose
-from retrieval_server.engine.words.asked_words import asked_words, function_terms, names_nowhere
+from retrieval_server.engine.words.asked_words import asked_question, names_nowhere
 from retrieval_server.errors import FieldError, InvalidRequest
 from retrieval_server.model import (
     ListScore,
@@ -70,16 +70,17 @@ def retrieve(
     held = HeldTerms(chosen if request.explain else chosen[:_READ_PASSAGE_COUNT], view)
     score = 0.0
     if chosen:
-        words = asked_words(request.query)
+        asked = asked_question(request.query)
         read = [HeldByChosen(one, held) for one in chosen[:_READ_PASSAGE_COUNT]]
         weights = _term_weights(question.lexical, view.lexical)
-        mere = function_terms(request.query)
-        told = {term: weight for term, weight in weights.items() if term not in mere}
+        told = {term: weight for term, weight in weights.items() if term not in asked.function_terms}
         score = answerability(
-            coverage(words, read[:_JUDGED_PASSAGE_COUNT], lambda term: weights.get(term) or 1 + view.lexical.idf(term)),
+            coverage(
+                asked.words, read[:_JUDGED_PASSAGE_COUNT], lambda term: weights.get(term) or 1 + view.lexical.idf(term)
+            ),
             first.best_cosine,
             unknown_share(told, (term for term in told if not view.lexical.chunk_count_of(term))),
-            lacks_name=names_nowhere(words, read),
+            lacks_name=names_nowhere(asked.words, read),
         )
     return RetrieveResult(
         passages=tuple(_explained(one, held) if request.explain else _scored(one) for one in chosen),

@@ -190,9 +190,13 @@ def test_a_stream_can_be_closed_at_once_after_its_waiting_thread_was_interrupted
     next(stream)
     next(stream)
     interruption = threading.Timer(0.05, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
-    interruption.start()
-    with pytest.raises(KeyboardInterrupt):
+
+    def wait_interrupted():
+        interruption.start()
         next(stream)
+
+    with pytest.raises(KeyboardInterrupt):
+        wait_interrupted()
     stream.close()
     interruption.join()
 

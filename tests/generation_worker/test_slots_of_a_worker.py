@@ -34,6 +34,7 @@ async def test_as_many_jobs_run_at_once_as_there_are_slots_and_the_next_takes_a_
     await running(queue, SLOTS)
     assert (await queue.stats()).waiting_count == 1
     [worker] = await queue.workers()
+    assert worker.partition_count == 1
     assert worker.slot_count == SLOTS
     await queue.cancel("j2")
     await running(queue, SLOTS)

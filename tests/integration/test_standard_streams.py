@@ -86,3 +86,14 @@ def test_a_command_without_streams_ends_as_it_would_with_them(streams: str, argu
     without = subprocess.run(_shell(command, streams), capture_output=True, check=False, timeout=60)
     assert without.returncode == with_streams.returncode
     assert b"Traceback" not in without.stderr
+
+
+@pytest.mark.parametrize("streams", [FULL, CLOSED])
+@pytest.mark.parametrize("script", ["retrieval-server", "generation-worker"])
+@pytest.mark.parametrize("wrong", ["GROUNDWIRE_LOG_LEVEL", "GROUNDWIRE_REDIS_URL"])
+def test_what_cannot_start_says_so_by_its_exit_code_at_least(
+    tmp_path: Path, script: str, streams: str, wrong: str
+) -> None:
+    environment = process_environment({"GROUNDWIRE_DATA_DIR": os.fspath(tmp_path / "data"), wrong: "nonsense"})
+    command = _shell([os.fspath(BIN / script)], streams)
+    assert subprocess.run(command, env=environment, check=False, timeout=60).returncode == 2

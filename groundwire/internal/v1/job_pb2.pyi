@@ -498,6 +498,7 @@ class WorkerRecord(_message.Message):
     NOT_ACCEPTING_REASON_FIELD_NUMBER: _builtins.int
     ACCEPTS_AGAIN_AFTER_FIELD_NUMBER: _builtins.int
     GENERATOR_IDENTITY_FIELD_NUMBER: _builtins.int
+    PARTITION_COUNT_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """The model that it serves."""
     context_tokens: _builtins.int
@@ -512,6 +513,8 @@ class WorkerRecord(_message.Message):
     """What decides, besides a job, the words of the generator that jobs go to first: a hash of the kind of backend, where
     it is and how it is set up. Equal ones may share answers. Empty: none may be shared.
     """
+    partition_count: _builtins.int
+    """How many partitions of the queue it reads, from the first on; 0: not told, taken for all."""
     @_builtins.property
     def started_time(self) -> _timestamp_pb2.Timestamp:
         """When it started, by its own clock."""
@@ -531,10 +534,11 @@ class WorkerRecord(_message.Message):
         not_accepting_reason: _builtins.str = ...,
         accepts_again_after: _duration_pb2.Duration | None = ...,
         generator_identity: _builtins.str = ...,
+        partition_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["accepts_again_after", b"accepts_again_after", "started_time", b"started_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepts_again_after", b"accepts_again_after", "context_tokens", b"context_tokens", "generator_identity", b"generator_identity", "model", b"model", "not_accepting_reason", b"not_accepting_reason", "slot_count", b"slot_count", "started_time", b"started_time", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepts_again_after", b"accepts_again_after", "context_tokens", b"context_tokens", "generator_identity", b"generator_identity", "model", b"model", "not_accepting_reason", b"not_accepting_reason", "partition_count", b"partition_count", "slot_count", b"slot_count", "started_time", b"started_time", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

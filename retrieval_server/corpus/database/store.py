@@ -86,7 +86,7 @@ class CorpusStore(VectorRows):
     ) -> tuple[CommittedChange, bytes]:
         """Apply `change` in one durable transaction; return it with its response, b"" when none was asked for.
 
-        `stage` gets each chunk that it adds, before anything is durable.
+        `stage` gets each chunk that it adds, before anything is durable; what it raises passes through, and undoes all.
 
         Raises GroundwireError ETAG_MISMATCH, and changes nothing, when another version is there than was expected.
         """

@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from groundwire.v1 import error_pb2
@@ -40,17 +40,23 @@ class LexicalFollower:
 
     @contextmanager
     def staging(self) -> Iterator[Callable[[LexicalEntry], None]]:
-        """Let the chunks of a change be indexed while it is being stored; without a `follow` they are forgotten."""
+        """Let the chunks of a change be indexed while it is being stored; without a `follow` they are forgotten.
+
+        Raises GroundwireError STORAGE_FAILED, here or where a chunk is staged.
+        """
+        with _clear_errors():
+            self._index.unstage()  # what could not be forgotten when an earlier change failed
         try:
             yield self._stage
         finally:
-            self._index.unstage()
+            with suppress(OSError, ValueError):  # rather than hide why the change failed; the next one tries again
+                self._index.unstage()
 
     def follow(self, committed: CommittedChange) -> bool:
         """Apply a change whose chunks are staged if it is the next one; otherwise return False, `rebuild` is due."""
         if self._generation != committed.generation - 1:
             return False
-        self._index.replace(committed.dead_document_rows, ())
+        self._index.commit(committed.dead_document_rows)
         passed(CommitStep.INDEXED)
         self._record(committed.generation)
         return True
@@ -84,12 +90,8 @@ class LexicalFollower:
             self._index.close(waits_for_merges=waits_for_merges)
 
     def _stage(self, entry: LexicalEntry) -> None:
-        try:
+        with _clear_errors():
             self._index.stage(entry)
-        except (OSError, ValueError) as error:
-            raise GroundwireError(
-                error_pb2.ERROR_REASON_STORAGE_FAILED, f"the lexical index could not be written: {error}"
-            ) from error
 
     def _record(self, generation: int) -> None:
         self._state.record(generation)
@@ -109,3 +111,13 @@ class LexicalFollower:
         shutil.rmtree(directory, ignore_errors=True)
         self._state.forget()
         return LexicalIndex(directory)
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise GroundwireError(
+            error_pb2.ERROR_REASON_STORAGE_FAILED, f"the lexical index could not be written: {error}"
+        ) from error

@@ -151,16 +151,17 @@ class PartialSnapshot:
 
     def finish(self, generation: int) -> Snapshot:
         """Make it durable and let it appear."""
-        made = Snapshot(self.snapshot_id, self.collection, generation, self.create_time_unix_ms, disk_bytes(self.path))
-        with (self.path / _ABOUT).open("w") as file:
-            json.dump(asdict(made), file)
         for path in self.path.rglob("*"):
             if path.is_file():
                 _fsync(path)
+        forget_maker(self.path)
+        made = Snapshot(self.snapshot_id, self.collection, generation, self.create_time_unix_ms, disk_bytes(self.path))
+        with (self.path / _ABOUT).open("w") as file:
+            json.dump(asdict(made), file)
+        _fsync(self.path / _ABOUT)
         for directory in (*(path for path in self.path.rglob("*") if path.is_dir()), self.path):
             fsync_directory(directory)
         passed(CommitStep.SNAPSHOT_WRITTEN)
-        forget_maker(self.path)
         self.path.rename(self.final_path)
         fsync_directory(self.final_path.parent)
         passed(CommitStep.SNAPSHOT_PLACED)

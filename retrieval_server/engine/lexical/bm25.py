@@ -8,7 +8,7 @@ Tantivy's k1 = 1.2 and b = 0.75 are fixed.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -175,7 +175,7 @@ class LexicalIndex:
         return LexicalView(self._schema, self._index.searcher())
 
     def stage(self, entry: LexicalEntry) -> None:
-        """Begin to index a chunk, beside whatever else is done, for the next `replace`; `unstage` forgets it."""
+        """Begin to index a chunk, beside whatever else is done, for the next `commit`; `unstage` forgets it."""
         self._has_staged = True
         document = tantivy.Document()
         document.add_text(_TEXT, entry.terms)
@@ -184,21 +184,19 @@ class LexicalIndex:
         self._writer.add_document(document)
 
     def unstage(self) -> None:
-        """Forget what was staged."""
+        """Forget what was staged. After an error it is there yet, and must be forgotten before the next `commit`."""
         if self._has_staged:
             self._writer.rollback()
             self._has_staged = False
 
-    def replace(self, deleted_document_rows: Iterable[int], added: Iterable[LexicalEntry]) -> None:
-        """Remove all chunks of some documents, add others and what was staged, and commit.
+    def commit(self, deleted_document_rows: Iterable[int]) -> None:
+        """Remove all chunks of some documents and add what was staged.
 
         An error before the commit changes nothing, and what was staged is forgotten.
         """
         with self._commit():
             for row in deleted_document_rows:
                 self._writer.delete_documents_by_term(_DOCUMENT_ROW, row)
-            for entry in added:
-                self.stage(entry)
 
     def rebuild(self, entries: Iterable[LexicalEntry]) -> None:
         """Replace everything in one commit, what was staged too.
@@ -213,15 +211,16 @@ class LexicalIndex:
 
     @contextmanager
     def _commit(self) -> Iterator[None]:
+        self._has_staged = True  # what is deleted is to be forgotten after an error, too
         try:
             yield
             self._writer.commit()
+            self._has_staged = False
             self._writer.garbage_collect_files()
         except BaseException:
-            self._writer.rollback()
+            with suppress(OSError, ValueError):  # rather than hide why it failed
+                self.unstage()
             raise
-        finally:
-            self._has_staged = False
 
     def resume_merges(self) -> None:
         """Let merges that a close gave up go on, beside whatever comes; a second time does nothing.
@@ -229,6 +228,7 @@ class LexicalIndex:
         Tantivy looks for what to merge with each commit.
         """
         if self._may_lack_merges and self._index.searcher().num_segments >= _MERGED_SEGMENTS:
+            self.unstage()  # should it have failed before
             self._writer.commit()
         self._may_lack_merges = False
 

@@ -1,7 +1,8 @@
 """One query's candidates: ranked lists, fusion, priors."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -132,18 +133,18 @@ class CandidateSearch:
     def find(self, question: Question, pool_count: int) -> Candidates:
         """Return what the lists find, at most `pool_count` in each list of each subset."""
         constants = self.constants
-        dense_list = self._dense_list(question.dense_text, pool_count)
-        by_list = [
-            (BM25, constants.lexical_weight, self._lexical(question.lexical, constants.lexical_weight, pool_count))
-        ]
-        if question.expanded is not None:
-            hits = self._lexical(question.expanded, constants.expanded_weight, pool_count)
-            by_list.append((BM25_EXPANDED, constants.expanded_weight, hits))
-        if constants.definition_weight > 0:
-            wanted = LexicalQuery(wanted_definitions(names_in(question.dense_text)))
-            hits = self._lexical(wanted, constants.definition_weight, pool_count)
-            by_list.append((DEFINITION, constants.definition_weight, hits))
-        vector, hits = dense_list()
+        with self._dense_list(question.dense_text, pool_count) as dense_list:
+            by_list = [
+                (BM25, constants.lexical_weight, self._lexical(question.lexical, constants.lexical_weight, pool_count))
+            ]
+            if question.expanded is not None:
+                hits = self._lexical(question.expanded, constants.expanded_weight, pool_count)
+                by_list.append((BM25_EXPANDED, constants.expanded_weight, hits))
+            if constants.definition_weight > 0:
+                wanted = LexicalQuery(wanted_definitions(names_in(question.dense_text)))
+                hits = self._lexical(wanted, constants.definition_weight, pool_count)
+                by_list.append((DEFINITION, constants.definition_weight, hits))
+            vector, hits = dense_list()
         by_list.append((DENSE, constants.dense_weight, hits))
         places = self.view.places(list({i for _, _, by_subset in by_list for hits in by_subset for i, _ in hits}))
         lists = [
@@ -208,15 +209,24 @@ class CandidateSearch:
             return []
         return [self.view.lexical.search(query, pool_count, allowed) for allowed in self.subsets]
 
-    def _dense_list(self, text: str, pool_count: int) -> Callable[[], tuple[QueryVector | None, list[Hits]]]:
-        """Return what returns the query's vector and what the dense list finds; large views are searched meanwhile."""
+    @contextmanager
+    def _dense_list(self, text: str, pool_count: int) -> Iterator[Callable[[], tuple[QueryVector | None, list[Hits]]]]:
+        """Yield what returns the query's vector and what the dense list finds; large views are searched meanwhile."""
 
         def find() -> tuple[QueryVector | None, list[Hits]]:
             vector = self._vector(text)
             return vector, self._dense(vector, pool_count)
 
         is_large = len(self.view.table) >= _ASKED_AT_ONCE_CHUNKS
-        return self.aside.submit(find).result if self.aside is not None and is_large else find
+        if self.aside is None or not is_large:
+            yield find
+            return
+        asked = self.aside.submit(find)
+        try:
+            yield asked.result
+        finally:
+            if not asked.cancel():
+                asked.exception()  # waited for after an error, too: who holds the view lets go of it then
 
     def _vector(self, text: str) -> QueryVector | None:
         """Return the query's vector, None when there is no dense list to ask."""

@@ -6,7 +6,7 @@ characters that follow each other are a word.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -65,36 +65,49 @@ def compacted(text: str) -> str:
     return _NOT_LETTERS.sub("", text.casefold())
 
 
-def asked_words(question: str) -> tuple[AskedWord, ...]:
-    """Return the words of a question, in order, that are not what questions are made of; all when none is left."""
-    words = _words(question)
-    mere = function_words([word.text for word in words])
-    telling = [word for word in words if not _is_mere(word, mere) and (word.is_name or not _is_of_questions(word))]
-    return tuple(telling or words)
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """A question's words, in order, that are not what questions are made of; all when none is left.
 
+    `function_terms` are the index terms that only function words of its language have, when that is not English.
+    """
 
-def function_terms(question: str) -> frozenset[str]:
-    """Return the index terms of a question that only function words of its language have, when that is not English."""
-    words = _words(question)
-    mere = function_words([word.text for word in words])
-    if not mere:
-        return frozenset()
-    terms, telling = set[str](), set[str]()
-    for word in words:
-        (terms if _is_mere(word, mere) else telling).update(word.terms)
-    return frozenset(terms - telling)
+    words: tuple[AskedWord, ...]
+    function_terms: frozenset[str]
 
 
 @lru_cache(maxsize=64)
-def _words(question: str) -> tuple[AskedWord, ...]:
-    words = []
+def asked_question(question: str) -> AskedQuestion:
+    """Return what a question is about, and what it is not."""
+    texts, words = list[str](), list[AskedWord]()
+    for text, before in _texts(question):
+        texts.append(text)
+        terms = frozenset(analyse_terms(text)) - STOP_TERMS
+        if terms:
+            words.append(AskedWord(text, terms, _is_name(text, before)))
+    mere = function_words(texts)
+    grammar = [word for word in words if _is_mere(word, mere)]
+    others = [word for word in words if not _is_mere(word, mere)]
+    telling = [word for word in others if word.is_name or not _is_of_questions(word)]
+    return AskedQuestion(tuple(telling or words), _terms(grammar) - _terms(others))
+
+
+def asked_words(question: str) -> tuple[AskedWord, ...]:
+    """Return the words of `asked_question`."""
+    return asked_question(question).words
+
+
+def _terms(words: Iterable[AskedWord]) -> frozenset[str]:
+    return frozenset[str]().union(*(word.terms for word in words))
+
+
+def _texts(question: str) -> Iterator[tuple[str, str]]:
+    """Yield each word of a question, bare, and what stands before it."""
     for match in _WORD.finditer(question):
         for piece in _pieces(match.group()):
             text = _ELIDED.sub("", _CLITIC.sub("", piece.strip(_AROUND)))
-            terms = frozenset(analyse_terms(text)) - STOP_TERMS
-            if terms:
-                words.append(AskedWord(text, terms, _is_name(text, question[: match.start()])))
-    return tuple(words)
+            if text:
+                yield text, question[: match.start()]
 
 
 def names_nowhere(words: Sequence[AskedWord], passages: Sequence[Held]) -> bool:

@@ -204,16 +204,16 @@ class AnswerJobs:
         One that nothing replaces (not `is_replaced`) outlives its workers, since they may be started anew. One that no
         worker holds while all that live leave jobs alone is ended in any case: they say that they take none.
         """
-        since_s: float | None = None
+        last: tuple[bool, float] | None = None
+        since_s = time.monotonic()
         while True:
             await asyncio.sleep(_WORKER_CHECK_S)
             try:
                 why = await self._queue.why_no_worker()
-                if why is None:
-                    since_s = None
-                    continue
-                since_s = since_s or time.monotonic()
-                if time.monotonic() - since_s < max(_RESTART_GRACE_S, why.patience_s):
+                found = None if why is None else (why.some_live, why.patience_s)
+                if found != last:  # time spent waiting for a worker to start is none of what a try may take
+                    last, since_s = found, time.monotonic()
+                if why is None or time.monotonic() - since_s < max(_RESTART_GRACE_S, why.patience_s):
                     continue
                 if why.some_live:
                     await self._queue.give_up_waiting(job_id, why.message)
@@ -221,7 +221,7 @@ class AnswerJobs:
                     await self._queue.give_up(job_id)
                     return
             except GroundwireError:  # Redis is away: the job waits until it is back, and workers have shown themselves
-                since_s = None
+                last = None
 
     async def _cancel_abandoned(self, job_id: str) -> None:
         if self._waiters.wait_for(job_id):  # a caller that lost its connection is back already

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from redis.asyncio import Redis
@@ -63,7 +63,7 @@ class QueueCounts:
             return sum(counts)
 
         counts = await answered(count)
-        workers = await self.workers()
+        workers = [worker for worker in await self.workers() if self._reads_all(worker)]
         return QueueStats(
             waiting_count=sum(counts[0::3]),
             running_count=sum(counts[1::3]),
@@ -75,9 +75,26 @@ class QueueCounts:
         )
 
     async def workers(self) -> list[WorkerInfo]:
-        """Return the workers that showed a sign of life within the lease, by id."""
+        """Return the workers that showed a sign of life within the lease, by id.
+
+        One that reads too few partitions is among them and says so, but counts as dead: most jobs would wait for ever.
+        """
         seen = await answered(lambda: seen_workers(self._redis))
-        return [worker for worker in seen if worker.silent_s <= self._lease_s]
+        alive = [worker for worker in seen if worker.silent_s <= self._lease_s]
+        return [
+            worker if self._reads_all(worker) else replace(worker, not_accepting_reason=self._too_few_reason(worker))
+            for worker in alive
+        ]
+
+    def _reads_all(self, worker: WorkerInfo) -> bool:
+        # One that reads more misses no job, and an older one does not say.
+        return not 0 < worker.partition_count < len(self._partitions)
+
+    def _too_few_reason(self, worker: WorkerInfo) -> str:
+        return (
+            f"worker {worker.worker_id} reads {worker.partition_count:,} of {len(self._partitions):,} partitions:"
+            " set GROUNDWIRE_QUEUE_PARTITION_COUNT alike for the server and all workers"
+        )
 
     async def running_counts(self) -> Counter[str]:
         """Return how many jobs each worker holds, by worker id."""
@@ -96,14 +113,18 @@ class QueueCounts:
 
     async def why_no_worker(self) -> NoWorker | None:
         """Return why no worker, idle or busy, takes jobs; None when one does."""
-        workers = await self.workers()
-        if any(worker.is_accepting for worker in workers):
+        alive = await self.workers()
+        if any(worker.is_accepting for worker in alive):
             return None
+        workers = [worker for worker in alive if self._reads_all(worker)]
         if not workers:
             message = "no generation worker is alive: start `generation-worker`, or allow the extractive fallback"
+            if alive:
+                reasons = "; ".join(worker.not_accepting_reason for worker in alive)
+                message = f"no generation worker takes the jobs of this server: {reasons}"
             return NoWorker(message, RETRY_AFTER_S, some_live=False)
         waits_s = [one.accepts_again_after_s for one in workers if one.accepts_again_after_s is not None]
-        # For how long a generator is tried, only its worker knows: it has as long as a silent worker has.
+        # For how long a generator is tried, only its worker knows: it has a lease.
         is_tried = len(waits_s) < len(workers)
         reasons = "; ".join(sorted({worker.not_accepting_reason for worker in workers}))
         return NoWorker(

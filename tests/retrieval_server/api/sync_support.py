@@ -12,7 +12,7 @@ Request = sync_pb2.SyncDocumentsRequest
 Batch = retrieval_service_pb2.BatchRetrieveRequest
 
 
-async def sync(services: Services, files: Mapping[str, bytes], **begin: Any) -> list[Any]:
+async def sync(services: Services, files: Mapping[str, bytes], files_per_offer: int = 1000, **begin: Any) -> list[Any]:
     """Run a whole sync; return all responses."""
     begin = {"source": "/src", "display_prefix": "src", **begin}
     outgoing: asyncio.Queue[Any] = asyncio.Queue()
@@ -21,7 +21,9 @@ async def sync(services: Services, files: Mapping[str, bytes], **begin: Any) -> 
         for p, d in files.items()
     ]
     outgoing.put_nowait(Request(begin=sync_pb2.SyncBegin(**begin)))
-    outgoing.put_nowait(Request(offer=sync_pb2.SyncOffer(files=offers)))
+    for start in range(0, max(len(offers), 1), files_per_offer):
+        some = offers[start : start + files_per_offer]
+        outgoing.put_nowait(Request(offer=sync_pb2.SyncOffer(files=some)))
     outgoing.put_nowait(Request(offer_complete=sync_pb2.SyncOfferComplete()))
 
     async def requests() -> AsyncIterator[Any]:

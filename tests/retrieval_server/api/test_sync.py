@@ -83,6 +83,17 @@ async def test_what_became_of_many_files_comes_in_several_messages(tmp_path: Pat
         assert (progress[-1].done_count, progress[-1].total_count) == (6, 6)
 
 
+async def test_what_became_of_files_with_long_paths_comes_in_messages_that_can_be_sent(tmp_path: Path):
+    limit_bytes = 64 * 1024
+    files = {f"{'d' * 200}/{'e' * 1800}/{number}.md": b"alpha" for number in range(100)}
+    async with running_server(tmp_path, max_message_bytes=limit_bytes) as services:
+        stored = await sync(services, files, files_per_offer=20)
+        assert outcomes(stored) == dict.fromkeys(files, "ADDED")
+        pruned = await sync(services, {"kept.md": b"kept"}, prune=True)
+        assert outcomes(pruned) == dict.fromkeys(files, "REMOVED") | {"kept.md": "ADDED"}
+    assert max(response.ByteSize() for response in (*stored, *pruned)) <= limit_bytes
+
+
 async def test_a_path_offered_twice_is_taken_once(tmp_path: Path):
     async with running_server(tmp_path) as services:
         file = sync_pb2.OfferedFile(relative_path="a.md", sha256=hashlib.sha256(b"alpha").digest(), size_bytes=5)

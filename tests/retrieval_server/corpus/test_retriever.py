@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from retrieval_server.corpus.collection.collection import Collection
+from retrieval_server.engine.lexical.bm25 import LexicalView
 from retrieval_server.engine.ranking import candidates
 from retrieval_server.engine.retriever import retrieve
 from retrieval_server.model import FusionOverrides, Profile, RetrieveQuery, SkippedReason
@@ -108,3 +109,30 @@ def test_the_lists_of_a_large_view_are_asked_at_once_for_the_same_result(
         large = retrieve(query, view, encode, aside=aside)
     assert encoded_on[0] is threading.current_thread() is not encoded_on[1]
     assert replace(large, elapsed_s=0.0) == replace(small, elapsed_s=0.0)
+
+
+def test_no_list_is_being_asked_any_more_when_another_has_failed(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+):
+    """Whoever holds the view lets go of it then."""
+    fill(collection, {"beta.md": "alpha lease beta"})
+    is_asked, has_failed, has_ended = threading.Event(), threading.Event(), threading.Event()
+
+    def encode(text: str) -> NDArray[np.float32]:
+        is_asked.set()
+        assert has_failed.wait(60)
+        threading.Event().wait(0.1)  # long enough for the error to get ahead if it can
+        has_ended.set()
+        return ENCODER.encode_query(text)
+
+    def fail(*_: object) -> None:
+        assert is_asked.wait(60)
+        has_failed.set()
+        raise ValueError("the index is damaged")
+
+    monkeypatch.setattr(LexicalView, "search", fail)
+    with collection.view() as view, ThreadPoolExecutor(1) as aside:
+        monkeypatch.setattr(candidates, "_ASKED_AT_ONCE_CHUNKS", len(view.table))
+        with pytest.raises(ValueError, match="damaged"):
+            retrieve(RetrieveQuery("alpha lease"), view, encode, aside=aside)
+        assert has_ended.is_set()

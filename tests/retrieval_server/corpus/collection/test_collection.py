@@ -86,7 +86,7 @@ def test_a_death_after_the_database_commit_is_replayed_at_open(
     first = open_collection()
     first.apply(change(parsed("a.py", "alpha = 1")))
     with monkeypatch.context() as dying:
-        dying.setattr(LexicalIndex, "replace", _die)
+        dying.setattr(LexicalIndex, "commit", _die)
         with pytest.raises(GroundwireError, match="stored but not yet searchable"):
             first.apply(change(parsed("b.py", "beta = 1"), removed=["a.py"]))
     first.close()
@@ -101,7 +101,7 @@ def test_what_failed_to_be_indexed_once_is_found_after_a_repetition_and_later_ch
     collection = open_collection()
     collection.apply(change(parsed("a.py", "alpha = 1")))
     with monkeypatch.context() as failing:
-        failing.setattr(LexicalIndex, "replace", _die)
+        failing.setattr(LexicalIndex, "commit", _die)
         with pytest.raises(GroundwireError):
             collection.apply(change(parsed("b.py", "beta = 1")))
     assert collection.is_behind()
@@ -117,7 +117,7 @@ def test_what_failed_to_be_indexed_once_is_found_after_a_repetition_and_later_ch
 def test_what_failed_to_be_indexed_is_caught_up_with(open_collection: Opener, monkeypatch: pytest.MonkeyPatch):
     collection = open_collection()
     with monkeypatch.context() as failing:
-        failing.setattr(LexicalIndex, "replace", _die)
+        failing.setattr(LexicalIndex, "commit", _die)
         with pytest.raises(GroundwireError):
             collection.apply(change(parsed("b.py", "beta = 1")))
     collection.catch_up()

@@ -58,3 +58,30 @@ def test_a_change_that_cannot_be_indexed_is_not_stored(collection: Collection, m
     assert collection.current_view.generation == 1
     collection.apply(change(parsed("c.py", "gamma = 1")))
     assert [found(collection, word) for word in ("alpha", "beta", "gamma")] == [1, 0, 1]
+
+
+def test_why_a_change_failed_is_told_although_the_index_fails_to_forget_it(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+):
+    unstage = LexicalIndex.unstage
+
+    def die(step: CommitStep) -> None:
+        if step is CommitStep.IN_TRANSACTION:
+            raise OSError("no room")
+
+    def fail_to_forget(index: LexicalIndex) -> None:
+        if index._has_staged:
+            raise ValueError("no way back")
+        unstage(index)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(LexicalIndex, "unstage", fail_to_forget)
+        with monkeypatch.context() as dying:
+            dying.setattr(commit_steps, "on_step", die)
+            with pytest.raises(OSError, match="no room"):
+                collection.apply(change(parsed("b.py", "beta = 1")))
+        with pytest.raises(GroundwireError, match="could not be written: no way back") as raised:
+            collection.apply(change(parsed("c.py", "gamma = 1")))
+        assert raised.value.reason == error_pb2.ERROR_REASON_STORAGE_FAILED
+    collection.apply(change(parsed("d.py", "delta = 1")))
+    assert [found(collection, word) for word in ("alpha", "beta", "gamma", "delta")] == [1, 0, 0, 1]

@@ -1,6 +1,7 @@
 """Of snapshots that are not done, those of dead makers go and no others, on one machine and on a disk many share."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -86,15 +87,20 @@ def test_what_a_killed_process_left_goes_at_once_and_what_a_living_one_makes_sta
     assert names(tmp_path / made.snapshot_id) == ["dense", "snapshot.json"]
 
 
-@pytest.mark.parametrize("lacks_locks", [False, True])
-def test_what_another_machine_began_goes_when_it_has_lain_untouched_for_long(
-    tmp_path: Path, start_maker: Callable[[], Maker], monkeypatch: pytest.MonkeyPatch, lacks_locks: bool
+@pytest.mark.parametrize("began", ["without locks", "on another machine", "through another mount"])
+def test_what_others_began_goes_when_it_has_lain_untouched_for_long(
+    tmp_path: Path, start_maker: Callable[[], Maker], monkeypatch: pytest.MonkeyPatch, began: str
 ):
     maker = start_maker()
     maker.end(signal.SIGKILL)
-    if lacks_locks:
-        (maker.partial / "maker.lock").write_bytes(b"")
-    monkeypatch.setattr(makers, "_boot_id", lambda: b"another")
+    lock = maker.partial / "maker.lock"
+    if began == "without locks":
+        lock.write_bytes(b"")
+    elif began == "on another machine":
+        monkeypatch.setattr(makers, "_boot_id", lambda: b"another")
+    else:
+        boot_id, mount = lock.read_bytes().split()
+        lock.write_bytes(b"%s %d" % (boot_id, int(mount) + 1))
     snapshots = SnapshotDirectory(tmp_path)
     snapshots.sweep()
     assert names(tmp_path) == [maker.partial.name]
@@ -117,6 +123,17 @@ def test_a_snapshot_can_be_made_where_there_are_no_locks(tmp_path: Path, monkeyp
         snapshots.sweep()
         made = partial.finish(1)
     assert snapshots.list_all() == [made]
+
+
+def test_a_lock_that_cannot_be_written_is_no_hindrance(tmp_path: Path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with makers.making(tmp_path):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not makers.is_maker_dead(tmp_path)
 
 
 def test_one_that_was_swept_under_its_maker_does_not_appear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

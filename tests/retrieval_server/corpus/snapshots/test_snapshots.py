@@ -48,6 +48,10 @@ def test_a_death_while_a_snapshot_is_removed_leaves_nothing_that_is_listed_and_n
         snapshots.remove(doomed)
 
 
+def test_the_size_of_a_snapshot_is_that_of_what_was_copied(tmp_path: Path):
+    assert made(SnapshotDirectory(tmp_path)).size_bytes == len(b"much")
+
+
 def test_a_removal_leaves_no_files(tmp_path: Path):
     snapshots = SnapshotDirectory(tmp_path)
     snapshots.remove(made(snapshots))

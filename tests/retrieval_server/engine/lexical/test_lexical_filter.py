@@ -21,14 +21,11 @@ def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LexicalView]:
     """Chunk i has alpha more often the smaller i is, so that late chunks are far below the top."""
     rng = np.random.default_rng(3)
     index = LexicalIndex(tmp_path_factory.mktemp("lexical"))
-    index.replace(
-        (),
-        (
-            LexicalEntry(i, i // CHUNKS_EACH, " ".join(["alpha"] * (1 + 40 * (CHUNKS - i) // CHUNKS) + extra))
-            for i in range(CHUNKS)
-            for extra in [["beta"] * int(rng.integers(0, 2)) + ["filler"] * int(rng.integers(0, 20))]
-        ),
-    )
+    for i in range(CHUNKS):
+        extra = ["beta"] * int(rng.integers(0, 2)) + ["filler"] * int(rng.integers(0, 20))
+        alphas = ["alpha"] * (1 + 40 * (CHUNKS - i) // CHUNKS)
+        index.stage(LexicalEntry(i, i // CHUNKS_EACH, " ".join(alphas + extra)))
+    index.commit(())
     yield index.view()
     index.close()
 

@@ -1,7 +1,9 @@
 """Answering while workers live and take no jobs, as their generators fail."""
 
 import asyncio
+import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +21,13 @@ from tests.retrieval_server.generation.fake_queue import FakeQueue
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer_jobs, "_WORKER_CHECK_S", 0.01)
     monkeypatch.setattr(answer_jobs, "_RESTART_GRACE_S", 0.01)
+
+
+async def look_often(queue: FakeQueue) -> None:
+    enough = queue.looked_for_workers_count + 10
+    async with asyncio.timeout(60):
+        while queue.looked_for_workers_count < enough:
+            await asyncio.sleep(0.01)
 
 
 async def test_a_new_question_is_no_job_and_its_caller_learns_why_and_when_to_ask_again(
@@ -92,14 +101,40 @@ async def test_while_it_is_tried_whether_a_generator_is_back_a_job_waits_for_wha
     async def try_and_answer() -> None:
         await queue.next_job()
         queue.worker_takes_jobs = False
-        enough = queue.looked_for_workers_count + 10
-        async with asyncio.timeout(60):
-            while queue.looked_for_workers_count < enough:
-                await asyncio.sleep(0.01)
+        await look_often(queue)
         queue.worker_takes_jobs = True
         await queue.answer(*GOOD)
 
     events, _ = await asyncio.gather(collect(answering.stream(QUESTION)), try_and_answer())
+    result = result_of(events)
+    assert result.generator is not None
+    assert (result.text, result.generator.fallback_reason) == ("".join(GOOD), None)
+
+
+async def test_the_wait_for_a_first_worker_takes_nothing_from_the_time_of_a_try(
+    answering: Answering, queue: FakeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.patience_s = 3600.0
+    now_s = 1.0
+    clock = SimpleNamespace(monotonic=lambda: now_s, time=time.time)
+    monkeypatch.setattr(answer_jobs, "time", clock)
+
+    async def start_try_and_answer() -> None:
+        nonlocal now_s
+        await queue.next_job()
+        queue.worker_is_alive = False
+        await look_often(queue)
+        now_s = 10_000.0
+        await look_often(queue)
+        queue.worker_is_alive, queue.worker_takes_jobs = True, False
+        await look_often(queue)
+        now_s += 3599.0
+        await look_often(queue)
+        queue.worker_takes_jobs = True
+        await queue.answer(*GOOD)
+
+    asked = asking(fallback=Fallback.NONE)
+    events, _ = await asyncio.gather(collect(answering.stream(asked)), start_try_and_answer())
     result = result_of(events)
     assert result.generator is not None
     assert (result.text, result.generator.fallback_reason) == ("".join(GOOD), None)

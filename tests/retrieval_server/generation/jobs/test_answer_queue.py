@@ -130,13 +130,15 @@ async def test_only_a_job_that_waits_is_given_up_because_workers_take_none(queue
 async def test_a_job_of_a_dead_worker_is_given_up_once_its_lease_is_over_and_its_worker_writes_no_more(
     queue, make_consumer
 ):
+    await put(queue, "held")
+    await next_job(make_consumer("living", lease_s=60.0))
+    assert await queue.give_up_waiting("held", "all fail") is False
     await put(queue, "j")
     dead = await next_job(make_consumer(lease_s=0.05))
 
     async def is_given_up() -> bool:
         return bool(await queue.give_up_waiting("j", "all fail"))
 
-    assert await is_given_up() is False
     await eventually(is_given_up, timeout_s=60, what="the lease is over")
     assert await dead.delta("late") is Hold.LOST
     assert await dead.renew() is Hold.LOST
@@ -219,6 +221,23 @@ async def test_workers_that_take_no_jobs_are_as_good_as_none_and_say_why_and_how
     await report_alive(redis, "w2", record)
     assert await queue.why_no_worker() is None
     assert (await queue.stats()).accepting_worker_count == 1
+
+
+async def test_a_worker_that_reads_too_few_partitions_counts_as_dead_and_is_named(own_valkey, redis):
+    queue = make_queue(own_valkey.url, partition_count=8)
+    await report_alive(redis, "w1", job_pb2.WorkerRecord(model="m", partition_count=1))
+    why = await queue.why_no_worker()
+    assert not why.some_live
+    assert "worker w1 reads 1 of 8 partitions: set GROUNDWIRE_QUEUE_PARTITION_COUNT alike" in why.message
+    [worker] = await queue.workers()
+    assert worker.not_accepting_reason in why.message
+    stats = await queue.stats()
+    assert (stats.live_worker_count, stats.accepting_worker_count, stats.slot_count) == (0, 0, 0)
+    for all_of_them in (8, 9, 0):  # a worker of an older version does not say
+        await report_alive(redis, "w2", job_pb2.WorkerRecord(model="m", partition_count=all_of_them))
+        assert await queue.why_no_worker() is None
+        assert (await queue.stats()).live_worker_count == 1
+    await queue.close()
 
 
 async def test_without_redis_each_call_says_so():
