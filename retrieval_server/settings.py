@@ -90,7 +90,7 @@ class ServerSettings(BaseSettings):
     default_answer_timeout_s: float = Field(default=120.0, gt=0, le=86_400)
     max_answer_timeout_s: float = Field(default=3600.0, gt=0, le=86_400)
     default_prompt_tokens: int = Field(
-        default=2048, ge=256, description="of a request that names no limit; the first token waits for all of them"
+        default=1792, ge=256, description="of a request that names no limit; the first token waits for all of them"
     )
     default_focus_chars: int = Field(
         default=700,

@@ -57,7 +57,7 @@ class AnswerOptions(_message.Message):
     """Most tokens to generate, 1 to 2,048. Default 256."""
     max_prompt_tokens: _builtins.int
     """Most tokens of the prompt, 256 up to the model's context less max_completion_tokens; of all prompts together where
-    each passage has its own. Default 2,048 (a server setting): the first token of the answer waits until all of them
+    each passage has its own. Default 1,792 (a server setting): the first token of the answer waits until all of them
     are read.
     """
     closed_book: _builtins.bool
