@@ -12,8 +12,6 @@ def by_score(
     """Return the items by falling score; those of equal score by place, which is asked for these alone."""
     ranked = sorted(items, key=score, reverse=True)
     scores = list(map(score, ranked))
-    if len(set(scores)) == len(scores):
-        return ranked
     begin = 0
     for end in range(1, len(ranked) + 1):
         if end == len(ranked) or scores[end] != scores[begin]:
