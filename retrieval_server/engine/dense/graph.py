@@ -74,6 +74,10 @@ def open_graph(path: Path, row_count: int, dimension: int) -> Graph:
     """
     index = _empty(dimension)
     try:
+        # usearch 2.26 closes descriptor 0, whatever that is, where a file cannot be opened or is empty.
+        with path.open("rb") as file:
+            if not file.read(1):
+                raise GraphCorrupt(f"{path.name} is empty")
         index.view(str(path))
     except (RuntimeError, ValueError, OSError) as error:
         raise GraphCorrupt(f"{path.name}: {error}") from error

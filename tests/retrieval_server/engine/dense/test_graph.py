@@ -115,6 +115,15 @@ def test_what_is_no_graph_is_refused(graph_path: Path, tmp_path: Path, content: 
         open_graph(path, COUNT, DIMENSION)
 
 
+def test_a_graph_that_is_empty_or_missing_leaves_other_files_of_the_process_open(tmp_path: Path):
+    (tmp_path / "empty").touch()
+    before = os.fstat(0)
+    for name in ("empty", "missing"):
+        with pytest.raises(GraphCorrupt):
+            open_graph(tmp_path / name, COUNT, DIMENSION)
+        assert os.path.samestat(os.fstat(0), before)
+
+
 def test_a_graph_over_other_rows_is_refused(graph_path: Path):
     with pytest.raises(GraphCorrupt):
         open_graph(graph_path, COUNT + 1, DIMENSION)
