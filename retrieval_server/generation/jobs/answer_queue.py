@@ -171,7 +171,7 @@ class AnswerQueue:
         ).events()
 
     def let_go(self) -> None:
-        """End all streams of `follow` within FOLLOW_BLOCK_S with Unavailable (SHUTTING_DOWN); the jobs go on."""
+        """End all streams of `follow` at once with Unavailable (SHUTTING_DOWN); the jobs go on."""
         self._letting_go.set()
 
     async def cancel(self, job_id: str) -> bool:

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
-from typing import cast
+from collections.abc import AsyncGenerator, Awaitable
+from typing import Any, NoReturn, cast
 
 import structlog
 from redis.asyncio import Redis
@@ -74,9 +74,7 @@ class JobFollower:
         is_known = False
         while True:
             if self._let_go.is_set():
-                raise Unavailable(
-                    error_pb2.ERROR_REASON_SHUTTING_DOWN, "the server stops; the answer goes on: attach to it again"
-                )
+                _raise_let_go()
             try:
                 if not is_known:
                     is_known = await self._look()
@@ -127,12 +125,14 @@ class JobFollower:
         return True
 
     async def _read(self) -> list[job_pb2.JobEvent]:
-        """Return the next events; none when none came for a while."""
-        answer = await self._blocking_redis.xread(
-            {self._keys.events(self._job_id): f"{self._sequence}-0"},
-            count=_EVENTS_AT_ONCE,
-            # No longer than until the job's time is over: its caller's own deadline is near then.
-            block=round(min(FOLLOW_BLOCK_S, max(_SHORTEST_BLOCK_S, self._look_again_s - time.monotonic())) * 1000),
+        """Return the next events; none when none came for a while. Raises Unavailable when the server stops."""
+        answer = await self._unless_let_go(
+            self._blocking_redis.xread(
+                {self._keys.events(self._job_id): f"{self._sequence}-0"},
+                count=_EVENTS_AT_ONCE,
+                # No longer than until the job's time is over: its caller's own deadline is near then.
+                block=round(min(FOLLOW_BLOCK_S, max(_SHORTEST_BLOCK_S, self._look_again_s - time.monotonic())) * 1000),
+            )
         )
         streams = cast("list[tuple[bytes, list[tuple[bytes, dict[bytes, bytes]]]]]", answer or [])
         stored = [decode_event(entry_id, fields) for _, entries in streams for entry_id, fields in entries]
@@ -140,6 +140,22 @@ class JobFollower:
         if any(one.incarnation != self._incarnation for one in stored):
             return []
         return [one.event for one in stored]
+
+    async def _unless_let_go(self, reading: Awaitable[Any]) -> Any:
+        """Return what is read, or raise at once when the server stops: by the end of a block calls may be cut off.
+
+        The read is cancelled then, and its connection with it: all who read on such connections are let go together.
+        """
+        read = asyncio.ensure_future(reading)
+        letting_go = asyncio.ensure_future(self._let_go.wait())
+        try:
+            await asyncio.wait((read, letting_go), return_when=asyncio.FIRST_COMPLETED)
+            if not read.done():
+                _raise_let_go()
+            return read.result()
+        finally:
+            read.cancel()
+            letting_go.cancel()
 
     async def _keep(self) -> None:
         """Let a job that is still asked for live for another while."""
@@ -151,3 +167,7 @@ class JobFollower:
         event = ending.event()
         event.sequence = self._sequence + 1
         return event
+
+
+def _raise_let_go() -> NoReturn:
+    raise Unavailable(error_pb2.ERROR_REASON_SHUTTING_DOWN, "the server stops; the answer goes on: attach to it again")

@@ -3,11 +3,13 @@
 import asyncio
 from contextlib import aclosing
 
+import pytest
 from google.protobuf.message import Message
 
 from groundwire.internal.v1 import job_pb2
 from groundwire.queue.ending import Ending
 from groundwire.v1 import error_pb2
+from retrieval_server.errors import Unavailable
 from retrieval_server.generation.jobs import job_follower
 from tests.generation_worker.harness import all_events, end_of, eventually, kind, make_queue, next_job, put
 from tests.support.valkey import free_port
@@ -67,6 +69,19 @@ async def test_events_of_a_later_job_with_the_same_id_are_not_taken_for_this_one
     await finish(make_consumer(), "not", "yours")
     [event] = await all_events(events)
     assert event.ended.reason == error_pb2.ERROR_REASON_JOB_LOST
+
+
+async def test_who_waits_for_events_is_let_go_at_once_and_not_when_the_read_ends(queue, monkeypatch):
+    monkeypatch.setattr(job_follower, "FOLLOW_BLOCK_S", 600.0)
+    await put(queue, "j", timeout_s=600)
+    events = queue.follow("j")
+    await anext(events)
+    waiting = asyncio.create_task(anext(events))
+    await asyncio.sleep(0.1)  # until it reads
+    queue.let_go()
+    with pytest.raises(Unavailable) as refused:
+        await asyncio.wait_for(waiting, 10)
+    assert refused.value.reason == error_pb2.ERROR_REASON_SHUTTING_DOWN
 
 
 async def test_a_job_that_no_worker_takes_expires_for_its_caller_without_a_reaper(queue, monkeypatch):
