@@ -106,8 +106,9 @@ class SyntheticEncoder:
         self._common = self._direction(1, 0)
         self._topics = np.stack([self._direction(0, topic) for topic in range(_TOPIC_COUNT)])
 
-    def encode_query(self, text: str) -> NDArray[np.float32]:
+    def encode_query(self, text: str, *, is_alone: bool = False) -> NDArray[np.float32]:
         """Return the vector of a text that holds a chunk's name."""
+        del is_alone
         return self._vector(text)
 
     def encode_windows(

@@ -20,7 +20,7 @@ from retrieval_server.api.retrieval_servicer import RetrievalServicer
 from retrieval_server.api.server import ApiServer
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.following import Following
-from retrieval_server.corpus.searching import Searching
+from retrieval_server.corpus.searching.searching import Searching
 from retrieval_server.corpus.snapshotting import Snapshotting
 from retrieval_server.engine.encoding.encoder import Encoder, MiniLmEncoder
 from retrieval_server.engine.encoding.hashing_encoder import HashingEncoder

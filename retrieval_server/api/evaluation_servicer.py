@@ -19,7 +19,7 @@ from retrieval_server.api.convert_evaluation import (
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.evaluating import Evaluating, Progress
-from retrieval_server.corpus.searching import Searching
+from retrieval_server.corpus.searching.searching import Searching
 from retrieval_server.engine.ranking.profiles import NOT_TUNED
 from retrieval_server.model import Profile
 from retrieval_server.settings import ServerSettings

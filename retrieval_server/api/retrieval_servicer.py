@@ -12,7 +12,7 @@ from retrieval_server.api.convert import retrieve_query, retrieve_response
 from retrieval_server.api.in_flight import worked_on
 from retrieval_server.api.message_size import check_message_size
 from retrieval_server.api.status import item_status
-from retrieval_server.corpus.searching import Searching
+from retrieval_server.corpus.searching.searching import Searching
 from retrieval_server.errors import FieldError, GroundwireError, InternalFault, InvalidRequest, fields_under
 from retrieval_server.settings import ServerSettings
 

@@ -9,7 +9,7 @@ from groundwire.v1 import error_pb2
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.collection.view import CollectionView
-from retrieval_server.corpus.searching import Searching
+from retrieval_server.corpus.searching.searching import Searching
 from retrieval_server.engine.places.filters import allowed_chunks
 from retrieval_server.engine.ranking.candidates import CandidateSearch
 from retrieval_server.engine.ranking.profiles import NOT_TUNED, Ranking, ranking_of

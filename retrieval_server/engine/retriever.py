@@ -51,7 +51,7 @@ def retrieve(
 ) -> RetrieveResult:
     """Return the best `request.k` passages; without `encode`, those that words alone find.
 
-    `aside` runs a part of the search of a large view; what runs on it waits for nothing else.
+    `aside` runs a part of the search, if there is one; what runs on it waits for nothing else.
 
     A name alone is not reranked: its definition leads, and a model reads more into a word than stands there.
 

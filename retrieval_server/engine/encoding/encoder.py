@@ -22,6 +22,10 @@ SPECIAL_PIECES = 2
 # Texts that a thread encodes before others' texts have a turn.
 _TEXTS_PER_TURN = 4
 
+_LONE_THREADS = 2
+# Longer than what one thread does between two shares of both, and hardly longer.
+_AWAKE_US = 200
+
 # Bulk work gives way to queries, ingest and the event loop, but keeps about a quarter of a contended core.
 _BULK_NICENESS = 6
 
@@ -43,8 +47,8 @@ class Encoder(Protocol):
         """What identifies the model and the tokenizer."""
         ...
 
-    def encode_query(self, text: str) -> NDArray[np.float32]:
-        """Return one vector, (dimension,) float32."""
+    def encode_query(self, text: str, *, is_alone: bool = False) -> NDArray[np.float32]:
+        """Return one vector, (dimension,) float32, the same for a caller that says that it `is_alone`, but sooner."""
         ...
 
     def encode_windows(
@@ -62,25 +66,27 @@ class MiniLmEncoder:
     """all-MiniLM-L6-v2 as int8. One text a run, so a vector depends on its text alone.
 
     One session serves every thread: its weights are shared, and each run works on the thread that calls it.
-    Queries run on the caller's thread and wait for nothing. On two threads a query would cost a search a quarter more
-    processor time, since the second spins between its shares, and gain nothing wherever another process runs.
+    Queries run on the caller's thread and wait for nothing. A second session has a second thread, for a query that is
+    alone: to any other it would cost a quarter more processor time, since that thread spins between its shares.
     """
 
     def __init__(self, files: EncoderFiles, thread_count: int) -> None:
         self.fingerprint = files.fingerprint
         self._tokenizer = _load_tokenizer(files)
         self._first_id, self._last_id = _bracket_ids(self._tokenizer, files)
-        self._session = _load_session(files)
+        self._session = _load_session(files, 1)
+        self._lone_session = _load_session(files, _LONE_THREADS) if thread_count >= _LONE_THREADS else self._session
         self.dimension: int = self._session.get_outputs()[0].shape[1]
         self._thread_count = thread_count
         self._is_closing = False
         self._pool = ThreadPoolExecutor(thread_count, thread_name_prefix="encode", initializer=_lower_priority)
         # The longest input first: the arena then holds all that later ones need, and does not grow piecemeal.
-        self._run([self._first_id] * MAX_PIECES)
+        for session in {self._session, self._lone_session}:
+            _run(session, [self._first_id] * MAX_PIECES)
 
-    def encode_query(self, text: str) -> NDArray[np.float32]:
+    def encode_query(self, text: str, *, is_alone: bool = False) -> NDArray[np.float32]:
         """Return the text's vector, (384,) float32, L2-normalised; what exceeds 256 word pieces is not seen."""
-        return self._run(self._ids(text))
+        return _run(self._lone_session if is_alone else self._session, self._ids(text))
 
     def encode_windows(
         self, texts: Sequence[str], should_stop: Callable[[], bool] | None = None
@@ -98,7 +104,7 @@ class MiniLmEncoder:
             for index in range(start, min(start + _TEXTS_PER_TURN, len(texts))):
                 if self._is_closing or (should_stop is not None and should_stop()):
                     raise EncodingStopped
-                vectors[index] = self._run(self._ids(texts[index]))
+                vectors[index] = _run(self._session, self._ids(texts[index]))
 
         turns = iter(range(0, len(texts), _TEXTS_PER_TURN))
         self._run_in_turns(take_turn, turns)
@@ -146,10 +152,6 @@ class MiniLmEncoder:
         encoding = self._tokenizer.encode(_without_surrogates(text), add_special_tokens=False)
         return [self._first_id, *encoding.ids[: MAX_PIECES - SPECIAL_PIECES], self._last_id]
 
-    def _run(self, ids: list[int]) -> NDArray[np.float32]:
-        vector: NDArray[np.float32] = self._session.run([EMBEDDING], {INPUT_IDS: np.array([ids], np.int64)})[0][0]
-        return vector
-
 
 def _load_tokenizer(files: EncoderFiles) -> Tokenizer:
     try:
@@ -171,9 +173,17 @@ def _bracket_ids(tokenizer: Tokenizer, files: EncoderFiles) -> tuple[int, int]:
     return first_id, last_id
 
 
-def _load_session(files: EncoderFiles) -> ort.InferenceSession:
+def _run(session: ort.InferenceSession, ids: list[int]) -> NDArray[np.float32]:
+    vector: NDArray[np.float32] = session.run([EMBEDDING], {INPUT_IDS: np.array([ids], np.int64)})[0][0]
+    return vector
+
+
+def _load_session(files: EncoderFiles, thread_count: int) -> ort.InferenceSession:
     options = ort.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = thread_count
+    # Between the shares of one run threads wait awake, and at its end they sleep.
+    options.add_session_config_entry("session.intra_op.spin_duration_us", str(_AWAKE_US))
+    options.add_session_config_entry("session.force_spinning_stop", "1")
     options.inter_op_num_threads = 1
     # Without the arena each run maps and faults its buffers anew (up to twice the time); one text's are a few MB.
     options.enable_cpu_mem_arena = True

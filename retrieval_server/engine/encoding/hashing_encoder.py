@@ -31,8 +31,9 @@ class HashingEncoder:
     dimension = _DIMENSION
     fingerprint = f"hashing-{_VERSION}-{_DIMENSION}-analyser-{ANALYSER_VERSION}"
 
-    def encode_query(self, text: str) -> NDArray[np.float32]:
+    def encode_query(self, text: str, *, is_alone: bool = False) -> NDArray[np.float32]:
         """Return the text's vector, (1024,) float32; zeros for a text without terms."""
+        del is_alone  # there is nothing to share
         vector = np.zeros(_DIMENSION, np.float32)
         for term, count in Counter(analyse_terms(text)).items():
             place, value = _place_and_value(term)

@@ -35,8 +35,8 @@ QueryVector = NDArray[np.float32]
 
 Encode = Callable[[str], QueryVector]
 
-# From so many chunks on the lists take long enough for a second thread to be worth its start.
-_ASKED_AT_ONCE_CHUNKS = 100_000
+# From so many chunks on the words of a query take longer to look up than its text to be encoded.
+_ENCODED_ASIDE_CHUNKS = 100_000
 
 Hits = list[tuple[int, float]]
 ScoreShares = Callable[[Sequence[int]], dict[str, Shares]]
@@ -119,8 +119,8 @@ class CandidateSearch:
     """Finds candidates in a view, within disjoint `subsets` of it, each to its own depth; None is all of it.
 
     The dense list takes part only when every embeddable chunk has its vectors: a half-embedded fusion would favour
-    whatever happens to be embedded. `encode` is called only then; None leaves the list out. In a large view the dense
-    list is asked on `aside`, if there is one, while this thread asks the others.
+    whatever happens to be embedded. `encode` is called only then; None leaves the list out. The dense list is asked on
+    `aside`, if there is one, while this thread asks the others; in a large view the query is encoded there, too.
     """
 
     view: IndexView
@@ -211,17 +211,20 @@ class CandidateSearch:
 
     @contextmanager
     def _dense_list(self, text: str, pool_count: int) -> Iterator[Callable[[], tuple[QueryVector | None, list[Hits]]]]:
-        """Yield what returns the query's vector and what the dense list finds; large views are searched meanwhile."""
+        """Yield what returns the query's vector and what the dense list finds, perhaps on the thread aside."""
 
         def find() -> tuple[QueryVector | None, list[Hits]]:
             vector = self._vector(text)
             return vector, self._dense(vector, pool_count)
 
-        is_large = len(self.view.table) >= _ASKED_AT_ONCE_CHUNKS
-        if self.aside is None or not is_large:
+        if self.aside is None:
             yield find
             return
-        asked = self.aside.submit(find)
+        if len(self.view.table) >= _ENCODED_ASIDE_CHUNKS:
+            asked = self.aside.submit(find)
+        else:
+            vector = self._vector(text)
+            asked = self.aside.submit(lambda: (vector, self._dense(vector, pool_count)))
         try:
             yield asked.result
         finally:

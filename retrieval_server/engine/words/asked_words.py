@@ -105,7 +105,9 @@ def _texts(question: str) -> Iterator[tuple[str, str]]:
     """Yield each word of a question, bare, and what stands before it."""
     for match in _WORD.finditer(question):
         for piece in _pieces(match.group()):
-            text = _ELIDED.sub("", _CLITIC.sub("", piece.strip(_AROUND)))
+            text = piece.strip(_AROUND)
+            if "'" in text or "’" in text:
+                text = _ELIDED.sub("", _CLITIC.sub("", text))
             if text:
                 yield text, question[: match.start()]
 

@@ -22,7 +22,7 @@ from retrieval_server.api.evaluation_servicer import EvaluationServicer
 from retrieval_server.api.retrieval_servicer import RetrievalServicer
 from retrieval_server.api.server import ApiServer
 from retrieval_server.corpus.catalog import Catalog
-from retrieval_server.corpus.searching import Searching
+from retrieval_server.corpus.searching.searching import Searching
 from retrieval_server.corpus.snapshotting import Snapshotting
 from retrieval_server.metrics import Metrics
 from retrieval_server.settings import ServerSettings

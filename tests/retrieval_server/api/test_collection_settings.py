@@ -54,7 +54,7 @@ async def test_settings_that_make_no_sense_are_refused_by_field(
 
 def test_dot_lets_the_longer_vector_win_and_settings_outlive_a_restart(tmp_path: Path):
     class Lengthy(WordHashEncoder):
-        def encode_query(self, text: str) -> NDArray[np.float32]:
+        def encode_query(self, text: str, *, is_alone: bool = False) -> NDArray[np.float32]:
             words = text.split()
             vector = np.zeros(DIMENSION, np.float32)
             vector[:2] = words.count("berth"), len(words) - words.count("berth")

@@ -24,7 +24,7 @@ class WordHashEncoder:
         self.fingerprint = fingerprint
         self.encoded_count = 0
 
-    def encode_query(self, text: str) -> NDArray[np.float32]:
+    def encode_query(self, text: str, *, is_alone: bool = False) -> NDArray[np.float32]:
         total = np.full(DIMENSION, 1e-6, dtype=np.float32)
         for word in text.lower().split():
             total += np.frombuffer(hashlib.sha256(word.encode()).digest()[:DIMENSION], dtype=np.int8) / 128

@@ -92,7 +92,7 @@ def test_a_query_of_function_words_searches_like_any_other(collection: Collectio
     assert search(collection, "what is this", fusion=LEXICAL_ONLY).passages[0].path == "project/a.md"
 
 
-def test_the_lists_of_a_large_view_are_asked_at_once_for_the_same_result(
+def test_the_lists_are_asked_at_once_for_the_same_result_and_in_a_large_view_the_query_is_encoded_meanwhile(
     collection: Collection, monkeypatch: pytest.MonkeyPatch
 ):
     fill(collection, {f"{name}.md": f"alpha lease {name}" for name in ("beta", "gamma", "delta")})
@@ -104,11 +104,12 @@ def test_the_lists_of_a_large_view_are_asked_at_once_for_the_same_result(
 
     query = RetrieveQuery("alpha lease gamma", explain=True)
     with collection.view() as view, ThreadPoolExecutor(1) as aside:
-        small = retrieve(query, view, encode, aside=aside)
-        monkeypatch.setattr(candidates, "_ASKED_AT_ONCE_CHUNKS", len(view.table))
+        one_by_one = retrieve(query, view, encode)
+        at_once = retrieve(query, view, encode, aside=aside)
+        monkeypatch.setattr(candidates, "_ENCODED_ASIDE_CHUNKS", len(view.table))
         large = retrieve(query, view, encode, aside=aside)
-    assert encoded_on[0] is threading.current_thread() is not encoded_on[1]
-    assert replace(large, elapsed_s=0.0) == replace(small, elapsed_s=0.0)
+    assert [thread is threading.current_thread() for thread in encoded_on] == [True, True, False]
+    assert replace(large, elapsed_s=0.0) == replace(at_once, elapsed_s=0.0) == replace(one_by_one, elapsed_s=0.0)
 
 
 def test_no_list_is_being_asked_any_more_when_another_has_failed(
@@ -132,7 +133,7 @@ def test_no_list_is_being_asked_any_more_when_another_has_failed(
 
     monkeypatch.setattr(LexicalView, "search", fail)
     with collection.view() as view, ThreadPoolExecutor(1) as aside:
-        monkeypatch.setattr(candidates, "_ASKED_AT_ONCE_CHUNKS", len(view.table))
+        monkeypatch.setattr(candidates, "_ENCODED_ASIDE_CHUNKS", len(view.table))
         with pytest.raises(ValueError, match="damaged"):
             retrieve(RetrieveQuery("alpha lease"), view, encode, aside=aside)
         assert has_ended.is_set()

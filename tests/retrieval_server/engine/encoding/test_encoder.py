@@ -74,6 +74,7 @@ def test_a_vector_depends_on_its_text_alone(encoder: MiniLmEncoder, golden):
     assert np.array_equal(encoder.encode_windows(texts[::-1]), together[::-1])
     for text, vector in zip(texts, together, strict=True):
         assert np.array_equal(encoder.encode_query(text), vector)
+        assert np.array_equal(encoder.encode_query(text, is_alone=True), vector)
         assert np.array_equal(encoder.encode_windows([text])[0], vector)
 
 

@@ -1,0 +1,1 @@
+"""Searches: which run where, and what is remembered between them."""
