@@ -22,7 +22,7 @@ from retrieval_server.engine.words.stop_words import STOP_TERMS
 
 _TEXT, _CHUNK_ID, _DOCUMENT_ROW = "text", "chunk_id", "document_row"
 _STOP_TERM_WEIGHT = 0.3
-_MAX_QUERY_TERMS = 256
+MAX_QUERY_TERMS = 256
 _WRITER_HEAP_BYTES = 64 * 1024 * 1024
 # Scores are summed in float32 in an order that depends on segments; beyond these digits equal is equal.
 _SCORE_DECIMALS = 3
@@ -64,7 +64,7 @@ def lexical_query(query: str) -> LexicalQuery:
         weights = dict.fromkeys(terms, 1.0)
     else:
         weights = {term: _STOP_TERM_WEIGHT if term in STOP_TERMS else 1.0 for term in terms}
-    heaviest = sorted(weights.items(), key=lambda item: -item[1])[:_MAX_QUERY_TERMS]
+    heaviest = sorted(weights.items(), key=lambda item: -item[1])[:MAX_QUERY_TERMS]
     return LexicalQuery(dict(heaviest))
 
 

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from itertools import islice
 
-from retrieval_server.engine.lexical.bm25 import LexicalQuery, lexical_query
+from retrieval_server.engine.lexical.bm25 import MAX_QUERY_TERMS, LexicalQuery, lexical_query
 from retrieval_server.engine.words.analyser import analyse_terms
 from retrieval_server.engine.words.stop_words import STOP_TERMS
 from retrieval_server.errors import FieldError, InvalidRequest
@@ -83,7 +84,10 @@ class SynonymTable:
         return cls(tuple(groups))
 
     def expanded(self, query: str) -> LexicalQuery | None:
-        """Return the query's terms and those of the synonyms that it mentions, or None when it mentions none."""
+        """Return the query's terms and those of the synonyms that it mentions, or None when it mentions none.
+
+        Together they are at most MAX_QUERY_TERMS: what is mentioned first goes first.
+        """
         if not self.groups:
             return None
         terms = analyse_terms(query)
@@ -97,16 +101,19 @@ class SynonymTable:
                         continue
                     added.update(dict.fromkeys(term for key in expansions for term in key))
         weights = lexical_query(query).weight_by_term
-        new = {term: 1.0 for term in added if term not in weights and term not in STOP_TERMS}
-        return LexicalQuery({**weights, **new}) if new else None
+        new = (term for term in added if term not in weights and term not in STOP_TERMS)
+        expansion = dict.fromkeys(islice(new, max(0, MAX_QUERY_TERMS - len(weights))), 1.0)
+        return LexicalQuery({**weights, **expansion}) if expansion else None
 
     @cached_property
     def _rules(self) -> Mapping[Key, Sequence[tuple[str, Sequence[Key]]]]:
         rules: dict[Key, list[tuple[str, Sequence[Key]]]] = {}
         for group in self.groups:
-            for term in group.terms:
-                others = group.expansions or tuple(other for other in group.terms if other != term)
-                rules.setdefault(_key(term), []).append((term, [_key(other) for other in others]))
+            keys = list(map(_key, group.terms))
+            # A term that leads to itself as well adds nothing to a query that has it.
+            expansions = list(map(_key, group.expansions)) or keys
+            for term, key in zip(group.terms, keys, strict=True):
+                rules.setdefault(key, []).append((term, expansions))
         return rules
 
     @cached_property

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval_server.engine.lexical.bm25 import lexical_query
+from retrieval_server.engine.lexical import synonyms
+from retrieval_server.engine.lexical.bm25 import MAX_QUERY_TERMS, lexical_query
 from retrieval_server.engine.lexical.synonyms import NO_SYNONYMS, SynonymGroup, SynonymTable
+from retrieval_server.engine.words.analyser import analyse_terms
 from retrieval_server.errors import InvalidRequest
 
 TABLE = SynonymTable.of_toml(
@@ -110,3 +112,28 @@ def test_a_chain_of_ten_thousand_entries_is_checked_at_once_and_a_circle_found()
 @given(st.text(max_size=200))
 def test_any_query_can_be_expanded(query: str):
     TABLE.expanded(query)
+
+
+def test_what_a_query_asks_for_has_a_bound_and_what_it_mentions_first_goes_first():
+    names = [f"berth{letter}" for letter in "abcdefgh"]
+    table = SynonymTable.of_groups([SynonymGroup((name, *(f"{name}of{n}" for n in range(60)))) for name in names])
+    expanded = table.expanded(" ".join(names))
+    assert expanded is not None
+    asked, own = list(expanded.weight_by_term), list(lexical_query(" ".join(names)).weight_by_term)
+    assert len(asked) == MAX_QUERY_TERMS
+    assert asked[: len(own)] == own
+    assert not any(term.startswith("berthhof") for term in asked)
+
+
+def test_each_term_of_a_table_is_analysed_once_for_all_queries(monkeypatch: pytest.MonkeyPatch):
+    analysed: list[str] = []
+
+    def watched(text: str) -> list[str]:
+        analysed.append(text)
+        return analyse_terms(text)
+
+    table = SynonymTable.of_groups([SynonymGroup(tuple(f"berth{n}" for n in range(64)))])
+    monkeypatch.setattr(synonyms, "analyse_terms", watched)
+    for _ in range(2):
+        table.expanded("no word of it")
+    assert sorted(text for text in analysed if text.startswith("berth")) == sorted(table.groups[0].terms)
