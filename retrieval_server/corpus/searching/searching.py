@@ -1,4 +1,4 @@
-"""Retrieval, off the event loop wherever somebody might wait for it."""
+"""Retrieval off the event loop: the view is held and let go on the thread that searches."""
 
 import asyncio
 from collections import Counter
@@ -18,9 +18,6 @@ from retrieval_server.metrics import CacheCounts
 from retrieval_server.model import RetrieveQuery, RetrieveResult
 
 _MAX_KNOWN_QUERIES = 1024
-# What the event loop can do itself, in some milliseconds: a common question of a collection that is not large.
-_MAX_QUICK_QUERY_CHARS = 300
-_MAX_QUICK_K = 20
 # From so many chunks on, each list takes long enough for a second thread to be worth its start, whoever else searches.
 _MANY_CHUNKS = 100_000
 
@@ -28,8 +25,8 @@ _MANY_CHUNKS = 100_000
 class Searching:
     """Runs queries on as many threads as there are cores; more would only wait for each other.
 
-    A quick one that is alone is run by the event loop itself, since handing it over and back takes longer than anybody
-    would wait for the loop, and takes the other cores as well.
+    One that is alone is shared out among the cores. The event loop itself searches nothing, however quick: somebody who
+    calls meanwhile would wait, and two who take turns would each look alone.
     """
 
     def __init__(
@@ -42,9 +39,10 @@ class Searching:
         self._company = Company()
         self._result_hits: Counter[bool] = Counter()
         self._result_hits_lock = Lock()
-        self._threads = ThreadPoolExecutor(usable_core_count(), thread_name_prefix="search")
+        self._core_count = usable_core_count()
+        self._threads = ThreadPoolExecutor(self._core_count, thread_name_prefix="search")
         # Threads of their own: a search that waited for a place among searches could wait for itself.
-        self._aside = ThreadPoolExecutor(usable_core_count(), thread_name_prefix="dense")
+        self._aside = ThreadPoolExecutor(self._core_count, thread_name_prefix="dense")
 
     @property
     def encode(self) -> Encode | None:
@@ -54,14 +52,10 @@ class Searching:
     async def retrieve(self, query: RetrieveQuery) -> RetrieveResult:
         """Return the result of one query. Raises NotFound for an unknown collection."""
         opened = self._catalog.get(query.collection)
+        loop = asyncio.get_running_loop()
         async with self._company.join() as is_alone:
-            is_large = opened.collection.current_view.chunk_count >= _MANY_CHUNKS
-            if is_alone and not is_large and self._is_quick(query):
-                encode = self._query_vectors.of_lone if self._query_vectors else None
-                return self._run(opened, query, encode, self._aside)
-            aside = self._aside if is_large else None
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, self._run, opened, query, self.encode, aside)
+            encode, aside = self._shared_out(opened, is_alone=is_alone)
+            return await loop.run_in_executor(self._threads, self._run, opened, query, encode, aside)
 
     def cache_counts(self) -> dict[str, CacheCounts]:
         """Return how often the vector of a query, and a whole result, was remembered."""
@@ -75,14 +69,15 @@ class Searching:
         self._threads.shutdown()
         self._aside.shutdown()
 
-    def _is_quick(self, query: RetrieveQuery) -> bool:
-        asked = RetrieveQuery(query.query, query.collection, query.k, query.profile, explain=query.explain)
-        return (
-            query == asked  # whatever else may be asked for may take long
-            and len(query.query) <= _MAX_QUICK_QUERY_CHARS
-            and query.k <= _MAX_QUICK_K
-            and self._reranker is None
-        )
+    def _shared_out(self, opened: OpenCollection, *, is_alone: bool) -> tuple[Encode | None, Executor | None]:
+        """Return what encodes the query and what runs a part of the search aside, if anything is to."""
+        if self._core_count == 1:
+            return self.encode, None
+        if opened.collection.current_view.chunk_count >= _MANY_CHUNKS:
+            return self.encode, self._aside
+        if is_alone and self._query_vectors is not None:
+            return self._query_vectors.of_lone, self._aside
+        return self.encode, None
 
     def _run(
         self, opened: OpenCollection, query: RetrieveQuery, encode: Encode | None, aside: Executor | None

@@ -1,8 +1,10 @@
-"""Where a search runs: the event loop takes a quick one that is alone, threads take all others."""
+"""Where a search runs: never on the event loop, and shared out among the cores when it is alone."""
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,21 +12,30 @@ import pytest
 from numpy.typing import NDArray
 
 from retrieval_server.corpus.catalog import Catalog
+from retrieval_server.corpus.searching import company
+from retrieval_server.corpus.searching import searching as searching_module
 from retrieval_server.corpus.searching.searching import Searching
-from retrieval_server.model import FusionOverrides, PassageFilter, RetrieveQuery
+from retrieval_server.engine.ranking import candidates
+from retrieval_server.model import RetrieveQuery
 from tests.retrieval_server.corpus.support import WordHashEncoder, change, parsed
 
 
 class WhereEncoder(WordHashEncoder):
-    """Remembers for each query whether the event loop's thread encoded it, and whether as a lone one."""
+    """Remembers for each query which thread encoded it, and whether as a lone one."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.loop_thread = threading.get_ident()
-        self.on_loop: dict[str, tuple[bool, bool]] = {}
+        self.thread_name_by_query: dict[str, str] = {}
+        self.lone_queries: set[str] = set()
+        self.go_on = threading.Event()
+        self.go_on.set()
 
     def encode_query(self, text: str, *, is_alone: bool = False) -> NDArray[np.float32]:
-        self.on_loop[text] = threading.get_ident() == self.loop_thread, is_alone
+        self.thread_name_by_query[text] = threading.current_thread().name
+        if is_alone:
+            self.lone_queries.add(text)
+        if not self.go_on.wait(10):
+            raise TimeoutError
         return super().encode_query(text)
 
 
@@ -33,52 +44,88 @@ async def encoder() -> WhereEncoder:
     return WhereEncoder()
 
 
-@pytest.fixture
-async def searching(tmp_path: Path, encoder: WhereEncoder) -> AsyncIterator[Searching]:
-    catalog = Catalog(tmp_path, encoder)
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def made_searching(directory: Path, encoder: WhereEncoder) -> AsyncIterator[Searching]:
+    catalog = Catalog(directory, encoder)
     opened = await catalog.get_or_create("default")
     await opened.write(lambda collection: collection.apply(change(parsed("tide.md", "the gate closes at high water"))))
-    while opened.collection.current_view.dense is None:
-        await asyncio.sleep(0.01)
-    encoder.on_loop.clear()
+    await until(lambda: opened.collection.current_view.dense is not None)
+    encoder.thread_name_by_query.clear()
     made = Searching(catalog, encoder, remembers=True)
-    yield made
-    made.close()
-    await catalog.close()
+    try:
+        yield made
+    finally:
+        made.close()
+        await catalog.close()
 
 
-async def test_a_quick_search_that_is_alone_runs_on_the_loop(searching: Searching, encoder: WhereEncoder):
+@pytest.fixture
+async def searching(tmp_path: Path, encoder: WhereEncoder, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Searching]:
+    monkeypatch.setattr(searching_module, "usable_core_count", lambda: 2)
+    async with made_searching(tmp_path, encoder) as made:
+        yield made
+
+
+async def test_a_search_that_is_alone_is_shared_out(searching: Searching, encoder: WhereEncoder):
     result = await searching.retrieve(RetrieveQuery("gate"))
     assert [passage.path for passage in result.passages] == ["project/tide.md"]
-    assert encoder.on_loop == {"gate": (True, True)}
+    assert encoder.lone_queries == {"gate"}
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        RetrieveQuery("gate " * 100),
-        RetrieveQuery("gate", k=1000),
-        RetrieveQuery("gate", hops=2),
-        RetrieveQuery("gate", balance=True),
-        RetrieveQuery("gate", max_per_file=1),
-        RetrieveQuery("gate", fusion=FusionOverrides(pool_count=1000)),
-        RetrieveQuery("gate", filter=PassageFilter(contains=("gate",))),
-    ],
-    ids=["long", "k", "hops", "balance", "max_per_file", "fusion", "filter"],
-)
-async def test_what_may_take_long_runs_on_a_thread(searching: Searching, encoder: WhereEncoder, query: RetrieveQuery):
-    assert (await searching.retrieve(query)).passages
-    assert encoder.on_loop[query.query] == (False, False)
+async def test_the_event_loop_is_free_while_it_is_searched(searching: Searching, encoder: WhereEncoder):
+    encoder.go_on.clear()
+    asked = asyncio.create_task(searching.retrieve(RetrieveQuery("gate")))
+    await until(lambda: "gate" in encoder.thread_name_by_query)
+    assert not asked.done()
+    encoder.go_on.set()
+    assert (await asked).passages
+    assert encoder.thread_name_by_query["gate"].startswith("search")
 
 
-async def test_searches_at_the_same_time_run_on_threads_with_the_same_results(
-    searching: Searching, encoder: WhereEncoder
+async def test_who_comes_while_another_searches_is_not_alone(searching: Searching, encoder: WhereEncoder):
+    encoder.go_on.clear()
+    first = asyncio.create_task(searching.retrieve(RetrieveQuery("gate")))
+    await until(lambda: "gate" in encoder.thread_name_by_query)
+    second = asyncio.create_task(searching.retrieve(RetrieveQuery("tide")))
+    await until(lambda: "tide" in encoder.thread_name_by_query)
+    encoder.go_on.set()
+    await asyncio.gather(first, second)
+    assert encoder.lone_queries == {"gate"}
+
+
+async def test_searches_have_the_same_results_alone_and_together(
+    searching: Searching, encoder: WhereEncoder, monkeypatch: pytest.MonkeyPatch
 ):
-    queries = [f"gate {number}" for number in range(8)]
-    together = await asyncio.gather(*(searching.retrieve(RetrieveQuery(query)) for query in queries))
-    assert all(not any(where) for where in encoder.on_loop.values())
-    await asyncio.sleep(0.15)  # company is not expected back any more
-    encoder.on_loop.clear()
+    queries = [RetrieveQuery(f"gate {number}") for number in range(8)]
+    together = await asyncio.gather(*(searching.retrieve(query) for query in queries))
+    assert not encoder.lone_queries
+    monkeypatch.setattr(company, "_EXPECTED_AGAIN_S", 0.0)
     for query, result in zip(queries, together, strict=True):
-        alone = await searching.retrieve(RetrieveQuery(query, explain=True))
+        alone = await searching.retrieve(replace(query, explain=True))  # not the result that is remembered
         assert [(p.path, p.score) for p in alone.passages] == [(p.path, p.score) for p in result.passages]
+
+
+async def test_a_large_collection_is_shared_out_by_its_lists_alone_or_not(
+    searching: Searching, encoder: WhereEncoder, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(searching_module, "_MANY_CHUNKS", 1)
+    monkeypatch.setattr(candidates, "_ENCODED_ASIDE_CHUNKS", 1)
+    assert (await searching.retrieve(RetrieveQuery("gate"))).passages
+    assert encoder.thread_name_by_query["gate"].startswith("dense")
+    assert not encoder.lone_queries
+
+
+async def test_on_one_core_nothing_is_shared_out(
+    tmp_path: Path, encoder: WhereEncoder, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(searching_module, "usable_core_count", lambda: 1)
+    async with made_searching(tmp_path, encoder) as searching:
+        assert (await searching.retrieve(RetrieveQuery("gate"))).passages
+    assert encoder.thread_name_by_query.keys() == {"gate"}
+    assert not encoder.lone_queries
