@@ -5,11 +5,15 @@ in git; what git tracks, or a package shipped, is never ignored (`client/_shippe
 global settings do not count. Other hidden files are taken.
 """
 
+import codecs
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pathspec
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+from client._glob import regex_of
 from client.errors import invalid_field
 
 VERSION_CONTROL_NAMES = frozenset({".git", ".hg", ".svn", ".bzr", ".jj"})
@@ -38,21 +42,40 @@ class IgnoreFile:
     spec: pathspec.GitIgnoreSpec
 
 
+class _Pattern(GitIgnoreSpecPattern):
+    """A line of an ignore file, read as git reads it; one that can match nothing is passed over."""
+
+    __slots__ = ()
+
+    @classmethod
+    def pattern_to_regex(cls, pattern: Any) -> tuple[Any, bool | None]:
+        """Return the regular expression, and whether what it matches is ignored; both None for no pattern."""
+        line = _without_spaces_at_end(str(pattern))
+        is_negated = line.startswith("!")
+        glob = line[1:] if is_negated else line
+        regex = regex_of(glob) if glob and not line.startswith("#") else None
+        return (None, None) if regex is None else (regex, not is_negated)
+
+
+def _without_spaces_at_end(line: str) -> str:
+    stripped = line.rstrip(" ")
+    escapes = stripped[len(stripped.rstrip("\\")) :]
+    return f"{stripped} " if len(escapes) % 2 and stripped != line else stripped
+
+
+def _spec(lines: Iterable[str]) -> pathspec.GitIgnoreSpec:
+    # Other backends know no atomic groups.
+    return pathspec.GitIgnoreSpec.from_lines(lines, _Pattern, backend="simple")
+
+
 def parse_ignore_file(folder: str, content: bytes) -> IgnoreFile:
     """Return the patterns of a .gitignore; a line that is no pattern is passed over, as git does."""
-    lines = content.decode("utf-8", "surrogateescape").splitlines()
-    try:
-        return IgnoreFile(folder, pathspec.GitIgnoreSpec.from_lines(lines))
-    except ValueError:
-        return IgnoreFile(folder, pathspec.GitIgnoreSpec.from_lines(line for line in lines if _is_pattern(line)))
+    lines = content.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape").split("\n")
+    return IgnoreFile(folder, _spec(line.removesuffix("\r") for line in lines))
 
 
 def _is_pattern(line: str) -> bool:
-    try:
-        pathspec.GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True
+    return _Pattern.pattern_to_regex(line)[1] is not None
 
 
 def is_ignored(path: str, ignore_files: Sequence[IgnoreFile]) -> bool:
@@ -81,6 +104,6 @@ class PathFilter:
 def _globs(field: str, patterns: Iterable[str]) -> pathspec.GitIgnoreSpec | None:
     patterns = list(patterns)
     for pattern in patterns:
-        if not pattern.strip() or not _is_pattern(pattern):
+        if not _is_pattern(pattern):
             raise invalid_field(field, f"{pattern!r} is not a glob")
-    return pathspec.GitIgnoreSpec.from_lines(patterns) if patterns else None
+    return _spec(patterns) if patterns else None

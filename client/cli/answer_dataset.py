@@ -15,7 +15,7 @@ from client.cli.dataset_file import Question, read_either
 from client.cli.dataset_run import DatasetRun, result_path_of, tell_problems
 from client.cli.invocation import Invocation, collection_option, given_once, shared_options
 from client.cli.journal import Entry
-from client.cli.output import counted, print_json
+from client.cli.output import counted, print_json, printable_name
 from client.cli.search_dataset import entry
 
 _DEFAULT_K = 10
@@ -120,7 +120,8 @@ def answer_dataset_command(
             }
         )
     else:
-        click.echo(f"{counted(len(questions.questions), 'question')} in {elapsed_s:.1f} s; results: {result_path}")
+        shown_path = printable_name(str(result_path))
+        click.echo(f"{counted(len(questions.questions), 'question')} in {elapsed_s:.1f} s; results: {shown_path}")
         for maker, count in made_by.most_common():
             click.echo(f"  {counted(count, 'answer')} made by {maker}")
     tell_problems(problems, result_path)

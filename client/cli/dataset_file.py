@@ -8,6 +8,16 @@ from pathlib import Path
 
 import click
 
+_SHOWN_ID_CHARS = 80
+# What the contract's int32 takes.
+_MAX_NUMBER = 2**31 - 1
+
+
+class _Ambiguous(dict[str, object]):
+    """A JSON object that has a key twice, so that nobody knows which value is meant."""
+
+    key = ""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -35,7 +45,9 @@ class Question:
     @property
     def label(self) -> str:
         """The item's name in messages."""
-        return f"item {self.item_number} (question_id {self.question_id!r})"
+        clipped = len(self.question_id) > _SHOWN_ID_CHARS
+        shown = f"{self.question_id[:_SHOWN_ID_CHARS]}…" if clipped else self.question_id
+        return f"item {self.item_number} (question_id {shown!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,7 @@ def _load(path: str) -> tuple[bytes, dict[str, object]]:
         if not Path(path).is_file():  # a FIFO would block for ever
             raise click.ClickException(f"{path}: is not a file" if Path(path).exists() else f"{path}: does not exist")
         content = Path(path).read_bytes()
-        loaded = json.loads(content.decode("utf-8-sig"))
+        loaded = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object)
     except OSError as error:
         raise click.ClickException(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError as error:
@@ -86,7 +98,21 @@ def _load(path: str) -> tuple[bytes, dict[str, object]]:
         raise click.ClickException(f"{path}: is not JSON: {error}") from None
     if not isinstance(loaded, dict):
         raise click.ClickException(f"{path}: holds no JSON object")
+    if isinstance(loaded, _Ambiguous):
+        raise click.ClickException(f"{path}: has {loaded.key!r} twice")
     return content, loaded
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) == len(pairs):
+        return made
+    ambiguous, seen = _Ambiguous(made), set[str]()
+    for key, _ in pairs:
+        if key in seen:
+            ambiguous.key = key
+        seen.add(key)
+    return ambiguous
 
 
 def _parse(path: str, content: bytes, loaded: dict[str, object], list_key: str, sources_key: str) -> QuestionFile:
@@ -94,8 +120,8 @@ def _parse(path: str, content: bytes, loaded: dict[str, object], list_key: str, 
     if not isinstance(items, list):
         raise click.ClickException(f"{path}: {list_key}: must be a list of questions")
     k = loaded.get("k")
-    if k is not None and (not isinstance(k, int) or isinstance(k, bool) or k < 1):
-        raise click.ClickException(f"{path}: k: must be a number of at least 1")
+    if k is not None and (type(k) is not int or not 1 <= k <= _MAX_NUMBER):
+        raise click.ClickException(f"{path}: k: must be a number from 1 to {_MAX_NUMBER:,}")
     first_item_of_id: dict[str, int] = {}
     questions = []
     for number, item in enumerate(items, 1):
@@ -116,6 +142,8 @@ def _parse(path: str, content: bytes, loaded: dict[str, object], list_key: str, 
 def _question(number: int, item: object, sources_key: str) -> Question:
     if not isinstance(item, dict):
         return Question(number, "", "", problem="is not an object")
+    if isinstance(item, _Ambiguous):
+        return Question(number, "", "", problem=f"has {item.key!r} twice")
     question_id, text = item.get("question_id"), item.get("question")
     shown_id, shown_text = question_id if isinstance(question_id, str) else "", text if isinstance(text, str) else ""
     if not shown_id:
@@ -133,9 +161,13 @@ def parse_source(item: object) -> Source:
     """Return the source that a JSON value stands for; raises TypeError or ValueError with what is wrong with it."""
     if not isinstance(item, dict):
         raise TypeError("must be a list of objects")
+    if isinstance(item, _Ambiguous):
+        raise ValueError(f"has {item.key!r} twice")  # noqa: TRY004 - bad input, reported as such
     path, first, last = (item.get(name) for name in ("file_path", "first_character_index", "last_character_index"))
     if not isinstance(path, str) or not path:
         raise ValueError("file_path must be a text that is not empty")
-    if type(first) is not int or type(last) is not int or not 0 <= first <= last:
-        raise ValueError("first_character_index and last_character_index must be numbers, 0 ≤ first ≤ last")
+    if type(first) is not int or type(last) is not int or not 0 <= first <= last <= _MAX_NUMBER:
+        raise ValueError(
+            f"first_character_index and last_character_index must be numbers, 0 ≤ first ≤ last ≤ {_MAX_NUMBER:,}"
+        )
     return Source(path, first, last)

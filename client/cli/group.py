@@ -15,6 +15,7 @@ import click
 
 import client
 from client.cli.invocation import Invocation, json_option, server_option
+from client.cli.output import printable_name
 
 _MODULE_OF_COMMAND = {
     "index": "index",
@@ -96,7 +97,7 @@ def _exit_code(run: Callable[[], object]) -> int:
 
 
 def _fail(line: str, code: int) -> int:
-    click.echo(f"client: {' '.join(line.split())}", err=True)
+    click.echo(f"client: {printable_name(' '.join(line.split()))}", err=True)
     return code
 
 

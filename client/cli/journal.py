@@ -64,7 +64,10 @@ class Journal:
         for line in lines[1:-1]:  # the last one is empty, or was being written when the run ended
             try:
                 record = json.loads(line)
-                entries[int(record["item"])] = dict(record["entry"])
-            except (ValueError, KeyError, TypeError):
+                item_number, entry = record["item"], record["entry"]
+            except (ValueError, RecursionError, KeyError, TypeError):
                 return {}
+            if type(item_number) is not int or not 1 <= item_number <= item_count or type(entry) is not dict:
+                return {}
+            entries[item_number] = entry
         return {} if len(entries) >= item_count else entries

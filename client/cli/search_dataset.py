@@ -12,7 +12,7 @@ from client.cli.dataset_file import Question, read_dataset
 from client.cli.dataset_run import DatasetRun, result_path_of, tell_problems
 from client.cli.invocation import Invocation, collection_option, given_once, shared_options
 from client.cli.journal import Entry
-from client.cli.output import counted, note, print_json
+from client.cli.output import counted, note, print_json, printable_name
 from client.cli.settling import wait_while_stale
 
 
@@ -86,7 +86,8 @@ def search_dataset_command(
             }
         )
     else:
-        click.echo(f"{counted(len(questions.questions), 'question')} in {elapsed_s:.1f} s; results: {result_path}")
+        shown_path = printable_name(str(result_path))
+        click.echo(f"{counted(len(questions.questions), 'question')} in {elapsed_s:.1f} s; results: {shown_path}")
     tell_problems(problems, result_path)
 
 

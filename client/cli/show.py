@@ -1,9 +1,12 @@
 """client show: a place of the corpus, as the index has it."""
 
+from __future__ import annotations  # the library's names in signatures would load all of gRPC
+
 import re
 
 import click
 
+import client
 from client.cli.invocation import Invocation, collection_option, shared_options
 from client.cli.output import counted, print_json, printable
 
@@ -28,7 +31,15 @@ def show_command(invocation: Invocation, place: str, *, context_count: int, coll
     match = _PLACE.fullmatch(place)
     path = match["path"] if match else place
     with invocation.connect() as server:
-        document = server.get_document(path, collection=collection)
+        try:
+            document = server.get_document(path, collection=collection)
+        except client.NotFound:
+            if match is None:
+                raise
+            named = _named_like_a_place(server, place, collection)
+            if named is None:
+                raise
+            document, match = named, None
     lines = split_lines(document.text)
     first, last = 1, len(lines)
     marked = range(0)
@@ -49,6 +60,14 @@ def show_command(invocation: Invocation, place: str, *, context_count: int, coll
     for number in range(first, last + 1):
         sign = ">" if number in marked else " "
         click.echo(f"{sign} {number:>{width}}  {printable(lines[number - 1])}")
+
+
+def _named_like_a_place(server: client.Client, name: str, collection: str) -> client.Document | None:
+    """Return the document whose name ends like a place of another one."""
+    try:
+        return server.get_document(name, collection=collection)
+    except client.NotFound:
+        return None
 
 
 def split_lines(text: str) -> list[str]:

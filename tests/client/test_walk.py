@@ -92,7 +92,9 @@ def test_gitignore_files_above_the_root_do_not_count(tmp_path):
     assert names(tmp_path / "root") == ["a.py"]
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe\n*.log\n", b"!\n*.log\n", b"[\n*.log\n", b"\x00\n*.log\n", b"*.log"])
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe\n*.log\n", b"!\n*.log\n", b"[\n*.log\n", b"\x00\n*.log\n", b"[z-a]\n*.log", b"*.log"]
+)
 def test_odd_lines_of_a_gitignore_spoil_nothing(tmp_path, content):
     (tmp_path / ".gitignore").write_bytes(content)
     write(tmp_path, "a.log", "a.py")

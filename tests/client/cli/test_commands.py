@@ -95,6 +95,11 @@ def test_no_server_is_one_line_that_names_the_fix(command_line, arguments):
     )
 
 
+def test_what_an_error_quotes_does_not_reach_the_terminal_as_it_is(command_line):
+    run = command_line("search-dataset", "bell\x07\u202etxt\x9b31m")
+    assert run.stderr == "client: bell\ufffd\ufffdtxt\ufffd31m: does not exist\n"
+
+
 def test_status_shows_everything(command_line, server):
     shown = command_line("status").stdout
     assert f"server {server.address}: serving, version 0.1.0" in shown
@@ -199,6 +204,13 @@ def test_show_counts_lines_as_the_server_does(command_line, server):
     assert shown == "  2  two\n> 3  three\ufffd\u2028still three\n  4  four\n"
     shown = command_line("show", "a:b.txt:2-3", "--context", 0).stdout
     assert shown == "> 2  two\n> 3  three\ufffd\u2028still three\n"
+
+
+def test_show_a_document_that_is_named_like_a_place(command_line, server):
+    server.state.documents["notes:12-14"] = "one\n"
+    assert command_line("show", "notes:12-14").stdout == "  1  one\n"
+    assert command_line("show", "notes:12-14:1").stdout == "> 1  one\n"
+    assert command_line("show", "others:12-14").stderr == "client: there is no document others\n"
 
 
 @pytest.mark.parametrize("lines", ["0", "5", "3-2", "2-9"])
