@@ -58,6 +58,9 @@ class ServerSettings(BaseSettings):
         ge=1,
         description="answers, and streams that their callers fill, which wait more than they work; not in the above",
     )
+    max_evaluations: int = Field(
+        default=4, ge=1, description="evaluations and tunings at once, which compute for minutes; not in the above"
+    )
     max_batch_in_flight: int = Field(default=32, ge=1)
     max_answers_in_flight: int = Field(
         default=128, ge=1, description="of one batch; what is above it waits unread, so it should keep all workers busy"

@@ -71,7 +71,7 @@ class LabelledQuestion(_message.Message):
     """The reference answer, if any."""
     @_builtins.property
     def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___LabelledSpan]:
-        """Each of these answers it; at least one, or INVALID_ARGUMENT."""
+        """Each of these answers it; 1 to 1,000, or INVALID_ARGUMENT."""
 
     def __init__(
         self,

@@ -13,6 +13,8 @@ from retrieval_server.model import FusionOverrides, RetrieveQuery
 from retrieval_server.settings import ServerSettings
 
 _MAX_QUESTIONS = 2000
+# Each passage that is found is compared with each of them.
+_MAX_SOURCES = 1000
 
 
 def question_set(
@@ -119,6 +121,12 @@ def _labelled(
     text = checked_query(question.question, settings, f"{prefix}question")
     if not question.sources:
         raise InvalidRequest(FieldError(f"{prefix}sources", "must not be empty: where does the answer stand?"))
+    if len(question.sources) > _MAX_SOURCES:
+        raise InvalidRequest(
+            FieldError(f"{prefix}sources", f"{len(question.sources):,}, the limit is {_MAX_SOURCES:,}"),
+            reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
+            metadata={"limit": str(_MAX_SOURCES), "actual": str(len(question.sources))},
+        )
     for i, span in enumerate(question.sources):
         field = f"{prefix}sources[{i}]."
         if span.start_char < 0:

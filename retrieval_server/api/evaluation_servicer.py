@@ -1,5 +1,6 @@
 """EvaluationService: recall, and the weights of ranking."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -39,7 +40,7 @@ class EvaluationServicer(evaluation_service_pb2_grpc.EvaluationServiceServicer):
         self, request: evaluation_service_pb2.EvaluateRetrievalRequest, context: Context
     ) -> AsyncIterator[evaluation_service_pb2.EvaluateRetrievalResponse]:
         """Search every question and report recall."""
-        query, questions = question_set(request, self._settings)
+        query, questions = await asyncio.to_thread(question_set, request, self._settings)
         async with aclosing(self._evaluating.ranks(query, questions)) as steps:
             async for step in steps:
                 if isinstance(step, Progress):
@@ -52,7 +53,7 @@ class EvaluationServicer(evaluation_service_pb2_grpc.EvaluationServiceServicer):
         self, request: evaluation_service_pb2.TuneFusionRequest, context: Context
     ) -> AsyncIterator[evaluation_service_pb2.TuneFusionResponse]:
         """Fit weights, report what they gain, and keep them if that was asked for and it is worth it."""
-        query, questions = tuned_set(request, self._settings)
+        query, questions = await asyncio.to_thread(tuned_set, request, self._settings)
         async with aclosing(self._evaluating.tune(query, questions, apply=request.apply)) as steps:
             async for step in steps:
                 if isinstance(step, Progress):

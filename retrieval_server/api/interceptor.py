@@ -30,8 +30,17 @@ _WAITING_METHODS = frozenset(
         "/groundwire.v1.RetrievalService/BatchRetrieve",
     }
 )
+# Calls that compute for minutes, so that a few of them take the cores: they have places of their own as well, and
+# searches are neither refused nor kept waiting for them.
+_LONG_METHODS = frozenset(
+    {
+        "/groundwire.v1.EvaluationService/EvaluateRetrieval",
+        "/groundwire.v1.EvaluationService/TuneFusion",
+    }
+)
 _REQUEST_ID_KEY = "x-request-id"
 _BUSY_RETRY_S = 0.2
+_LONG_RETRY_S = 5.0
 
 
 class _Malformed:
@@ -44,8 +53,9 @@ _MALFORMED = _Malformed()
 class _Places:
     """For so many calls at once; grpc.aio's own limit does not hold for every kind of call."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, retry_after_s: float = _BUSY_RETRY_S) -> None:
         self._count = count
+        self._retry_after_s = retry_after_s
         self._taken_count = 0
 
     def take(self) -> None:
@@ -54,7 +64,7 @@ class _Places:
             raise errors.Overloaded(
                 error_pb2.ERROR_REASON_SERVER_BUSY,
                 f"{self._count} calls of its kind are in progress; try again",
-                retry_after_s=_BUSY_RETRY_S,
+                retry_after_s=self._retry_after_s,
             )
         self._taken_count += 1
 
@@ -67,11 +77,16 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
     """Wraps the handlers of our own services; health and reflection pass through."""
 
     def __init__(
-        self, max_concurrent_rpcs: int, max_waiting_rpcs: int, on_end: Callable[[str, str, float], None] | None = None
+        self,
+        max_concurrent_rpcs: int,
+        max_waiting_rpcs: int,
+        max_evaluations: int,
+        on_end: Callable[[str, str, float], None] | None = None,
     ) -> None:
         """`on_end` is told of each call's method, status and time in seconds."""
         self._places = _Places(max_concurrent_rpcs)
         self._places_to_wait = _Places(max_waiting_rpcs)
+        self._places_for_long = _Places(max_evaluations, _LONG_RETRY_S)
         self._on_end = on_end
 
     async def intercept_service(
@@ -119,6 +134,8 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
 
     def places(self, method: str) -> _Places:
         """Return where a call of a method counts."""
+        if method in _LONG_METHODS:
+            return self._places_for_long
         return self._places_to_wait if method in _WAITING_METHODS else self._places
 
     def ended(self, method: str, code: str, elapsed_s: float, **fields: str) -> None:

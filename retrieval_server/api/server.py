@@ -72,7 +72,14 @@ class ApiServer:
         self._settings = settings
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(
-            interceptors=[RpcInterceptor(settings.max_concurrent_rpcs, settings.max_waiting_rpcs, metrics.rpc_ended)],
+            interceptors=[
+                RpcInterceptor(
+                    settings.max_concurrent_rpcs,
+                    settings.max_waiting_rpcs,
+                    settings.max_evaluations,
+                    metrics.rpc_ended,
+                )
+            ],
             options=[
                 ("grpc.max_receive_message_length", settings.max_message_bytes),
                 ("grpc.max_send_message_length", settings.max_message_bytes),

@@ -17,7 +17,7 @@ from retrieval_server.engine.tuning.labels import KnownPaths, LabelledQuestion, 
 from retrieval_server.engine.tuning.refusing import judged
 from retrieval_server.engine.tuning.tuning import FOLD_COUNT, TunedQuestion, Tuner, TuningReport
 from retrieval_server.errors import FieldError, InvalidRequest, Unavailable, fields_under
-from retrieval_server.model import FusionOverrides, Profile, RetrieveQuery
+from retrieval_server.model import FusionOverrides, Profile, RetrieveQuery, RetrieveResult
 
 MIN_TUNED_QUESTIONS = 20
 # The error is one line: more would only be cut off.
@@ -67,7 +67,7 @@ class Evaluating:
             searches = (self._searching.retrieve(replace(query, query=question.text)) for question in some)
             with fields_under("retrieve."):
                 results = await asyncio.gather(*searches)
-            ranks += [first_hit_rank(r.passages, q.gold) for r, q in zip(results, some, strict=True)]
+            ranks += await asyncio.to_thread(_first_hits, results, some)
             yield Progress(len(ranks), len(questions))
         yield ranks
 
@@ -113,6 +113,10 @@ class Evaluating:
         if is_applied:
             await opened.write(Collection.put_tuned_fusion, {profile: setting})
         yield Tuned(profile, report, len(tuned), len(questions) - len(tuned), is_applied)
+
+
+def _first_hits(results: Sequence[RetrieveResult], questions: Sequence[LabelledQuestion]) -> list[int | None]:
+    return [first_hit_rank(r.passages, q.gold) for r, q in zip(results, questions, strict=True)]
 
 
 def _check_paths(view: CollectionView, questions: Sequence[LabelledQuestion]) -> None:

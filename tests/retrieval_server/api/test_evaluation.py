@@ -137,6 +137,7 @@ async def test_what_cannot_be_tuned_names_its_field_and_changes_nothing(tmp_path
         (changed(3, question=" \t"), {}, "questions[3].question"),
         (changed(3, question="x" * 9000), {}, "questions[3].question"),
         (changed(4, sources=[]), {}, "questions[4].sources"),
+        (changed(4, sources=[Span(path="note.md", end_char=4)] * 1001), {}, "questions[4].sources"),
         (changed(5, sources=[Span(path="src/none.md", end_char=4)]), {}, "questions[5].sources[0].path"),
         (changed(5, sources=[Span(path="", end_char=4)]), {}, "questions[5].sources[0].path"),
         (changed(6, sources=[Span(path="note.md", start_char=4, end_char=4)]), {}, "questions[6].sources[0].end_char"),
@@ -176,3 +177,21 @@ async def test_leaving_ends_it_and_lets_go_of_the_collection(tmp_path: Path):
         call.cancel()
         # It is not removed before nobody reads it.
         await services.catalog.delete("default")
+
+
+async def test_what_computes_for_minutes_keeps_no_search_out(tmp_path: Path):
+    """Tunings have places of their own, few of them, so that they take neither the searches' places nor all cores."""
+    request = evaluation_service_pb2.TuneFusionRequest(retrieve=Retrieve(profile=EXPLORE), questions=QUESTIONS)
+    async with running_server(tmp_path, max_concurrent_rpcs=1, max_evaluations=1) as services:
+        await filled(services)
+        first = services.evaluation.TuneFusion(request)
+        assert (await first.read()).progress.done_count == 1
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await tune(services)
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert details(caught.value)["RetryInfo"].retry_delay.ToMilliseconds() == 5000
+        await services.retrieval.Retrieve(Retrieve(query="river"))
+        first.cancel()
+        await services.catalog.delete("default")  # which waits until nobody reads it
+        await filled(services)
+        assert (await tune(services))[-1].HasField("report")
