@@ -11,10 +11,6 @@ _EXIT_CANNOT_START = 2
 
 def main() -> None:
     """Run the server; what keeps it from starting is one line on standard error and exit code 2."""
-    from retrieval_server.heap import bound_arenas, use_huge_pages
-
-    use_huge_pages()
-
     import argparse
     import asyncio
 
@@ -31,6 +27,8 @@ def main() -> None:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     # numpy's products here are small, and its threads would spin beside those that search and encode.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+    from retrieval_server.heap import bound_arenas
 
     bound_arenas()
 
