@@ -28,7 +28,7 @@ def collection_to_pb(opened: OpenCollection) -> collection_pb2.Collection:
         name=collection.name,
         index_generation=collection.current_view.generation,
         max_chunk_size_chars=settings.max_chunk_chars,
-        problem=collection.problem,
+        problem="; ".join(filter(None, (opened.following_problem, collection.problem))),
         state=collection_pb2.COLLECTION_STATE_SERVING,
         similarity=_SIMILARITY_TO_PB[settings.similarity],
         sentences_per_chunk=settings.sentences_per_chunk,

@@ -7,7 +7,7 @@ import grpc
 from groundwire.v1 import corpus_service_pb2_grpc, snapshot_pb2
 from retrieval_server.api.paging import Listing, page_of
 from retrieval_server.corpus.catalog import checked_name
-from retrieval_server.corpus.snapshots.snapshots import Snapshot
+from retrieval_server.corpus.snapshots.about import Snapshot
 from retrieval_server.corpus.snapshotting import Snapshotting
 from retrieval_server.errors import FieldError, InvalidRequest
 

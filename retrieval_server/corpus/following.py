@@ -13,8 +13,10 @@ from groundwire.v1 import error_pb2
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection.view import CollectionView
 from retrieval_server.corpus.files.layout import DATABASE
+from retrieval_server.corpus.snapshots.about import Snapshot, read_about
+from retrieval_server.corpus.snapshots.snapshot_files import copy_snapshot
 from retrieval_server.corpus.snapshots.snapshot_trials import SnapshotTrials
-from retrieval_server.corpus.snapshots.snapshots import Snapshot, SnapshotDirectory, copy_snapshot, read_about
+from retrieval_server.corpus.snapshots.snapshots import SnapshotDirectory
 from retrieval_server.errors import GroundwireError
 
 _log = structlog.get_logger()
@@ -29,6 +31,9 @@ class Following:
         self._snapshots = SnapshotDirectory(directory)
         self._interval_s = interval_s
         self._trials = SnapshotTrials(directory, interval_s)
+        # What was said is not said again as long as it stays as it is.
+        self._listing_problem = ""
+        self._passed_over: dict[str, str] = {}
 
     async def run(self) -> None:
         """Look for newer snapshots until cancelled."""
@@ -45,10 +50,18 @@ class Following:
         One that cannot be served is logged and tried again later; an older one is then served where there is none yet.
         """
         try:
-            listed = await asyncio.to_thread(self._snapshots.list_all)
+            listed, passed_over = await asyncio.to_thread(self._snapshots.look)
         except OSError as error:
-            _log.warning("snapshots cannot be listed yet", directory=str(self._directory), problem=str(error))
+            if str(error) != self._listing_problem:
+                self._listing_problem = str(error)
+                _log.warning("snapshots cannot be listed yet", directory=str(self._directory), problem=str(error))
             return
+        if self._listing_problem:
+            self._listing_problem = ""
+            _log.info("snapshots can be listed again", directory=str(self._directory))
+        for name, problem in sorted(passed_over.items() - self._passed_over.items()):
+            _log.warning("no usable snapshot", path=str(self._directory / name), problem=problem)
+        self._passed_over = passed_over
         self._trials.forget(all_but={snapshot.snapshot_id for snapshot in listed})
         by_collection: dict[str, list[Snapshot]] = {}
         for snapshot in listed:
@@ -58,32 +71,39 @@ class Following:
 
     async def _follow(self, newest_first: Sequence[Snapshot]) -> None:
         served = self._served(newest_first[0].collection)
+        problem = ""
         for snapshot in newest_first:
             is_newest = snapshot is newest_first[0]
             if served is not None and (
                 snapshot.snapshot_id == served.snapshot_id
                 or (not is_newest and snapshot.create_time_unix_ms <= served.create_time_unix_ms)
             ):
-                return
+                break
             now_s = asyncio.get_running_loop().time()
             if not await asyncio.to_thread(self._trials.is_due, snapshot, now_s):
+                problem = problem or self._trials.problem(snapshot)
                 continue
             files = await asyncio.to_thread(self._trials.files, snapshot)
             try:
                 await self._catalog.replace(
                     snapshot.collection, partial(_fill, snapshot, self._directory / snapshot.snapshot_id)
                 )
-            except (GroundwireError, OSError, sqlite3.Error) as error:
+            except Exception as error:  # whatever one snapshot holds, the other collections are followed
                 self._trials.failed(snapshot, error, now_s, files)
+                problem = problem or self._trials.problem(snapshot)
                 continue
             self._trials.served(snapshot)
             _log.info("snapshot served", snapshot_id=snapshot.snapshot_id, generation=snapshot.generation)
-            return
+            break
+        name = newest_first[0].collection
+        if self._is_served(name):
+            self._catalog.get(name).following_problem = problem
 
     def _served(self, name: str) -> Snapshot | None:
-        if name not in self._catalog.names() or self._catalog.damage(name):
-            return None
-        return read_about(self._catalog.get(name).collection.directory)
+        return read_about(self._catalog.get(name).collection.directory) if self._is_served(name) else None
+
+    def _is_served(self, name: str) -> bool:
+        return name in self._catalog.names() and not self._catalog.damage(name)
 
 
 def _fill(snapshot: Snapshot, source: Path, target: Path, replaced: CollectionView | None) -> None:
@@ -92,7 +112,7 @@ def _fill(snapshot: Snapshot, source: Path, target: Path, replaced: CollectionVi
     with closing(sqlite3.connect(target / DATABASE, isolation_level=None)) as connection:
         has_tables = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
         row = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone() if has_tables else None
-    if (int(row[0]) if row else 0) != snapshot.generation or not has_tables:
+    if (str(row[0]) if row else "0") != str(snapshot.generation) or not has_tables:
         raise GroundwireError(
             error_pb2.ERROR_REASON_STORAGE_FAILED,
             f"{DATABASE} of snapshot {snapshot.snapshot_id} is not that of generation {snapshot.generation}, "

@@ -14,8 +14,10 @@ from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.collection.view import CollectionView
 from retrieval_server.corpus.exclusion import Work, collection_busy
 from retrieval_server.corpus.files.layout import DATABASE
+from retrieval_server.corpus.snapshots.about import Snapshot
 from retrieval_server.corpus.snapshots.restoring import restore_into
-from retrieval_server.corpus.snapshots.snapshots import Snapshot, SnapshotDirectory, copy_database
+from retrieval_server.corpus.snapshots.snapshot_files import copy_database
+from retrieval_server.corpus.snapshots.snapshots import SnapshotDirectory
 from retrieval_server.errors import GroundwireError
 
 T = TypeVar("T")

@@ -35,7 +35,7 @@ from retrieval_server.corpus.files.commit_steps import CommitStep, passed
 from retrieval_server.corpus.files.layout import COLUMNS, DATABASE, DENSE
 from retrieval_server.corpus.lexical.known_terms import KnownTerms, TermMemory
 from retrieval_server.corpus.lexical.lexical_follower import LexicalFollower
-from retrieval_server.corpus.snapshots.snapshots import frozen_database, link_dense, link_lexical
+from retrieval_server.corpus.snapshots.snapshot_files import frozen_database, link_dense, link_lexical
 from retrieval_server.corpus.vectors.dense_upkeep import Adopt, Step, next_step
 from retrieval_server.engine.chunkers import CHUNKER_VERSION
 from retrieval_server.engine.lexical.synonyms import SynonymTable

@@ -71,6 +71,8 @@ class OpenCollection:
         self._is_read_only = is_read_only
         self.syncing_sources: set[str] = set()
         self.is_being_replaced = False
+        self.following_problem = ""
+        """On a replica: why what is served is not the newest snapshot."""
         self._locks_of_documents: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._encoder = encoder
         self._writer = ThreadPoolExecutor(1, thread_name_prefix=f"write-{collection.name}")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from retrieval_server.corpus.files.layout import DATABASE, LEXICAL_STATE
 from retrieval_server.corpus.lexical.lexical_state import LexicalState
-from retrieval_server.corpus.snapshots.snapshots import Snapshot, copy_snapshot
+from retrieval_server.corpus.snapshots.about import Snapshot
+from retrieval_server.corpus.snapshots.snapshot_files import copy_snapshot
 
 
 def restore_into(target: Path, source: Path, snapshot: Snapshot, *, above_generation: int, above_epoch: int) -> None:
@@ -14,7 +15,7 @@ def restore_into(target: Path, source: Path, snapshot: Snapshot, *, above_genera
 
     Both rise, though the content goes back: what callers remember of a generation must not come to mean another one.
     """
-    copy_snapshot(source, target)
+    copy_snapshot(source, target, mends=True)
     generation = max(snapshot.generation, above_generation) + 1
     with closing(sqlite3.connect(target / DATABASE, isolation_level=None)) as connection:
         stored_epoch = connection.execute("SELECT value FROM meta WHERE key = 'vector_epoch'").fetchone()

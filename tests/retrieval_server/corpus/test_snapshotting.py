@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from retrieval_server.corpus.catalog import Catalog
+from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.snapshotting import Snapshotting
+from retrieval_server.errors import GroundwireError
+from tests.retrieval_server.corpus.support import WordHashEncoder, change, parsed
 
 
 async def test_what_fails_when_its_caller_has_left_is_no_error_of_the_server(tmp_path: Path):
@@ -21,3 +24,29 @@ async def test_what_fails_when_its_caller_has_left_is_no_error_of_the_server(tmp
                 await call("unknown")
     gc.collect()
     assert told == []
+
+
+@pytest.mark.parametrize("damaged", ["lexical", "lexical.json", "corpus.sqlite"])
+async def test_a_snapshot_with_a_damaged_index_is_put_back_and_one_with_a_damaged_database_is_not(
+    tmp_path: Path, damaged: str
+):
+    catalog = Catalog(tmp_path / "data", WordHashEncoder())
+    await catalog.open_all()
+    opened = await catalog.get_or_create("c")
+    await opened.write(Collection.apply, change(parsed("1.md", "alpha beta")))
+    snapshotting = Snapshotting(catalog, tmp_path / "snapshots")
+    made = await snapshotting.create("c")
+    hurt = tmp_path / "snapshots" / made.snapshot_id / damaged
+    for path in list(hurt.iterdir()) if hurt.is_dir() else [hurt]:
+        content = path.read_bytes()
+        path.unlink()
+        path.write_bytes(content[:-1] + b"x")
+    await opened.write(Collection.apply, change(parsed("2.md", "gamma")))
+    if damaged == "corpus.sqlite":
+        with pytest.raises(GroundwireError, match=r"corpus\.sqlite is not as it was"):
+            await snapshotting.restore(made.snapshot_id)
+    else:
+        await snapshotting.restore(made.snapshot_id)
+    with catalog.get("c").view() as view:
+        assert view.chunk_count == (2 if damaged == "corpus.sqlite" else 1)
+    await catalog.close()

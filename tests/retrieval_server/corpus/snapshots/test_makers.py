@@ -84,7 +84,7 @@ def test_what_a_killed_process_left_goes_at_once_and_what_a_living_one_makes_sta
     assert living.end() == 0
     [made] = SnapshotDirectory(tmp_path).list_all()
     assert names(tmp_path) == [made.snapshot_id]
-    assert names(tmp_path / made.snapshot_id) == ["dense", "snapshot.json"]
+    assert names(tmp_path / made.snapshot_id) == ["dense", "digests.json", "snapshot.json"]
 
 
 @pytest.mark.parametrize("began", ["without locks", "on another machine", "through another mount"])
