@@ -26,6 +26,8 @@ class Hold(Enum):
     OK = "ok"
     EXPIRED = "expired"
     LOST = "lost"
+    BEHIND = "behind"
+    """The claim stands, but the queue's storage lost some of what was written."""
 
 
 class ClaimedJob:
@@ -88,7 +90,9 @@ class ClaimedJob:
 
     async def end(self, ending: Ending) -> EndResult:
         """End the job, if this worker still holds it."""
-        attempt = EndAttempt(self._keys, self.job.job_id, ending, expected_nonce=self._nonce)
+        attempt = EndAttempt(
+            self._keys, self.job.job_id, ending, expected_nonce=self._nonce, written_sequence=self._sequence
+        )
         return await _until_answered(lambda: attempt.send(self._redis), "end")
 
     async def hand_back(self) -> Hold:
@@ -97,7 +101,10 @@ class ClaimedJob:
         return Hold(
             (
                 await _until_answered(
-                    lambda: scripts.HAND_BACK.run(self._redis, self._script_keys, self._nonce, next_nonce), "hand back"
+                    lambda: scripts.HAND_BACK.run(
+                        self._redis, self._script_keys, self._nonce, next_nonce, self._sequence
+                    ),
+                    "hand back",
                 )
             ).decode()
         )

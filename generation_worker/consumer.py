@@ -1,6 +1,7 @@
 """Taking jobs from the queue: new ones, and those of workers whose lease has ended."""
 
 import secrets
+import time
 from typing import cast
 
 import structlog
@@ -161,7 +162,7 @@ class Consumer:
                 int(is_takeover),
             )
             match answer:
-                case [b"claimed", job_id, attempt, sequence, payload, alone]:
+                case [b"claimed", job_id, attempt, sequence, payload, alone, remaining_ms]:
                     del self._doubtful_nonces[entry]
                     log.info("job claimed", job_id=job_id.decode(), attempt=attempt, is_takeover=is_takeover)
                     return await self._held(
@@ -172,6 +173,7 @@ class Consumer:
                         attempt=attempt,
                         sequence=sequence,
                         alone=alone == b"1",
+                        remaining_ms=remaining_ms,
                     )
                 # The ticket stands for another job then.
                 case [b"expired", job_id, holder_nonce]:
@@ -186,7 +188,16 @@ class Consumer:
                     return None
 
     async def _held(
-        self, keys: PartitionKeys, job_id: str, payload: bytes, *, nonce: str, attempt: int, sequence: int, alone: bool
+        self,
+        keys: PartitionKeys,
+        job_id: str,
+        payload: bytes,
+        *,
+        nonce: str,
+        attempt: int,
+        sequence: int,
+        alone: bool,
+        remaining_ms: int,
     ) -> ClaimedJob | None:
         try:
             job = job_pb2.GenerationJob.FromString(payload)
@@ -194,6 +205,8 @@ class Consumer:
             log.exception("job unreadable", job_id=job_id)
             await EndAttempt(keys, job_id, _UNREADABLE, expected_nonce=nonce).send(self._redis)
             return None
+        # What is left of its time is known by Redis's clock; the server's and this one's may be hours apart.
+        job.deadline.FromMilliseconds(time.time_ns() // 1_000_000 + remaining_ms)
         return ClaimedJob(
             self._redis,
             keys,

@@ -20,7 +20,7 @@ from generation_worker.engine.protocol import (
 )
 from groundwire.internal.v1 import job_pb2
 from groundwire.queue.connection import Backoff
-from groundwire.queue.ending import EXPIRED, Ending
+from groundwire.queue.ending import EXPIRED, Ending, EndResult
 from groundwire.v1 import answer_pb2, error_pb2
 
 log = structlog.get_logger()
@@ -198,13 +198,14 @@ class _Run:
             log.info("job given up", job_id=job_id, attempt=self._claimed.attempt)
         elif self._hold is Hold.EXPIRED:
             await self._end(EXPIRED)
+        elif self._hold is Hold.BEHIND:
+            await self._hand_back()
         elif self._error is not None:
             await self._end(self._failure(self._error))
         elif self._done is not None:
             await self._end(self._finished(self._done))
         else:
-            await self._claimed.hand_back()
-            log.info("job handed back", job_id=job_id, attempt=self._claimed.attempt)
+            await self._hand_back()
 
     def _finished(self, done: GenerationDone) -> Ending:
         packed = self._packed or PromptPacked(0, ())
@@ -255,3 +256,10 @@ class _Run:
             outcome=job_pb2.JobOutcome.Name(ending.outcome),
             result=result.value,
         )
+        if result is EndResult.BEHIND:
+            await self._hand_back()
+
+    async def _hand_back(self) -> None:
+        """Return the job to the queue; it is generated anew."""
+        await self._claimed.hand_back()
+        log.info("job handed back", job_id=self._claimed.job.job_id, attempt=self._claimed.attempt)

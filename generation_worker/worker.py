@@ -19,6 +19,7 @@ from groundwire import __version__
 from groundwire.internal.v1 import job_pb2
 from groundwire.queue.connection import Backoff, connect
 from groundwire.queue.liveness import report_alive, report_gone
+from groundwire.queue.outage import Outage
 
 log = structlog.get_logger()
 
@@ -115,18 +116,19 @@ class Worker:
             await asyncio.wait((work,), timeout=_FAREWELL_TIMEOUT_S)
 
     async def _work(self) -> None:
-        backoff = Backoff()
+        backoff, outage = Backoff(), Outage()
         async with asyncio.TaskGroup() as runs:
             while await self._can_take_a_job():
                 try:
                     job = await self._consumer.next_job()
                 except RedisError as error:
                     delay_s = backoff.next_s()
-                    log.warning("queue unreachable", error=str(error), failure_count=backoff.failures)
+                    outage.goes_on(error)
                     with suppress(TimeoutError):
                         await asyncio.wait_for(self._stopping.wait(), delay_s)
                     continue
                 backoff.reset()
+                outage.is_over()
                 if job is None:
                     continue
                 if self._stopping.is_set():

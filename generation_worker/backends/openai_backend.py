@@ -19,7 +19,7 @@ from generation_worker.backends.chat_chunks import ChunkError
 from generation_worker.backends.chat_request import ChatRequest, chat_request
 from generation_worker.backends.event_stream import BrokenOffError, EventStreamError
 from generation_worker.backends.response_reading import ResponseReading
-from generation_worker.backends.retrying import Tries, retry_after_s
+from generation_worker.backends.retrying import Tries, retry_after_s, unix_s
 from generation_worker.engine.protocol import (
     GenerationDone,
     GenerationError,
@@ -192,7 +192,8 @@ class OpenAiBackend:
         if status in _WRONG_REQUEST:
             raise GenerationError(f"{message[0].upper()}{message[1:]}.")
         if status == _TOO_MUCH or status >= _SERVER_FAULT:
-            raise _TryAgainError(message, retry_after_s(response.headers.get("retry-after")))
+            now_s = unix_s(response.headers.get("date"))  # by the same clock
+            raise _TryAgainError(message, retry_after_s(response.headers.get("retry-after"), now_s=now_s))
         raise BackendUnavailableError(message)
 
     async def _told(self, response: httpx.Response) -> str:

@@ -28,14 +28,22 @@ class Tries:
 
 
 def retry_after_s(value: str | None, *, now_s: float | None = None) -> float | None:
-    """Return the seconds that a Retry-After header (RFC 9110, 10.2.3) asks for; None when there is none or no sense."""
+    """Return the seconds that a Retry-After header (RFC 9110, 10.2.3) asks for; None when there is none or no sense.
+
+    `now_s` is the time by the clock of whoever asks, in Unix seconds; by default this one's.
+    """
     if value is None:
         return None
     value = value.strip()
     if value.isascii() and value.isdigit():
         return float(value[:9])
+    moment_s = unix_s(value)
+    return None if moment_s is None else max(0.0, moment_s - (time.time() if now_s is None else now_s))
+
+
+def unix_s(date: str | None) -> float | None:
+    """Return the moment of an HTTP date; None when there is none or no sense."""
     try:
-        moment = email.utils.parsedate_to_datetime(value)
+        return None if date is None else email.utils.parsedate_to_datetime(date).timestamp()
     except (ValueError, OverflowError):
         return None
-    return max(0.0, moment.timestamp() - (time.time() if now_s is None else now_s))

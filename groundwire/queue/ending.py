@@ -23,6 +23,8 @@ class EndResult(Enum):
     ALREADY = "already"
     STALE = "stale"
     MISSING = "missing"
+    BEHIND = "behind"
+    """Not all that its worker has written is there; it has not ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +87,21 @@ def dead_letter(crash_count: int) -> Ending:
 class EndAttempt:
     """A wish to end a job; `send` may be repeated when its reply was lost, and says ENDED again if it did it."""
 
-    def __init__(self, keys: PartitionKeys, job_id: str, ending: Ending, *, expected_nonce: str | bytes) -> None:
+    def __init__(
+        self,
+        keys: PartitionKeys,
+        job_id: str,
+        ending: Ending,
+        *,
+        expected_nonce: str | bytes,
+        written_sequence: int = 0,
+    ) -> None:
+        """`written_sequence`: of the last event that the worker has written, if it is its worker that ends it."""
         self._keys = keys
         self._job_id = job_id
         self._ending = ending
         self._expected_nonce = expected_nonce
+        self._written_sequence = written_sequence
         self._token = secrets.token_hex(8)
 
     async def send(self, redis: Redis) -> EndResult:
@@ -103,5 +115,6 @@ class EndAttempt:
             job_pb2.JobOutcome.Name(self._ending.outcome).removeprefix("JOB_OUTCOME_"),
             int(self._ending.is_retryable),
             DEAD_LETTER_TTL_S * 1000,
+            self._written_sequence,
         )
         return EndResult(result.decode())

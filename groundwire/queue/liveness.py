@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import cast
 
+from google.protobuf.message import DecodeError
 from redis.asyncio import Redis
 
 from groundwire.internal.v1 import job_pb2
@@ -10,6 +11,7 @@ from groundwire.queue import scripts
 from groundwire.queue.keys import WORKERS_RECORDS, WORKERS_SEEN
 
 KEEP_S = 24 * 3600
+_UNREADABLE = "what it says of itself is not readable by this version of the server"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +60,19 @@ async def seen_workers(redis: Redis) -> list[WorkerInfo]:
     workers = []
     for worker_id, seen_text in sorted(zip(seen[::2], seen[1::2], strict=True)):
         seen_ms = float(seen_text)
-        record = job_pb2.WorkerRecord.FromString(record_of.get(worker_id, b""))
+        try:
+            record = job_pb2.WorkerRecord.FromString(record_of.get(worker_id, b""))
+        except DecodeError:
+            record = job_pb2.WorkerRecord(not_accepting_reason=_UNREADABLE)
         workers.append(
             WorkerInfo(
-                worker_id=worker_id.decode(),
+                worker_id=worker_id.decode(errors="replace"),
                 model=record.model,
                 context_tokens=record.context_tokens,
                 started_unix_s=record.started_time.ToMilliseconds() / 1000,
                 last_seen_unix_s=seen_ms / 1000,
-                silent_s=max(0.0, (now_ms - seen_ms) / 1000),
+                # A time to come was set by a clock that was set back since: whoever lives will say so again at once.
+                silent_s=abs(now_ms - seen_ms) / 1000,
                 slot_count=max(1, record.slot_count),
                 version=record.version,
                 not_accepting_reason=record.not_accepting_reason,

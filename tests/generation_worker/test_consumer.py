@@ -1,6 +1,7 @@
 """Taking jobs: each goes to one worker at a time, and none is lost whatever dies."""
 
 import asyncio
+import time
 
 import pytest
 from redis.asyncio import Redis
@@ -12,7 +13,8 @@ from groundwire.queue import scripts
 from groundwire.queue.ending import Ending, EndResult
 from groundwire.queue.keys import GROUP, PartitionKeys
 from groundwire.v1 import error_pb2
-from tests.generation_worker.harness import all_events, end_of, eventually, kind, next_job, put, text_of
+from retrieval_server.generation.jobs import answer_queue
+from tests.generation_worker.harness import all_events, end_of, eventually, kind, make_job, next_job, put, text_of
 
 KEYS = PartitionKeys(0)
 FINISHED = Ending(job_pb2.JOB_OUTCOME_FINISHED)
@@ -266,3 +268,19 @@ async def test_a_consumer_is_forgotten_unless_something_is_pending_for_it(queue,
 
 class ConnectionResetByTestError(RedisConnectionError):
     """The command was done and its reply was lost."""
+
+
+@pytest.mark.parametrize("ahead_s", [-7200, 7200])
+async def test_a_job_is_given_the_time_that_is_left_whatever_the_servers_clock_says(
+    queue, make_consumer, monkeypatch, ahead_s: int
+):
+    class Clock:
+        @staticmethod
+        def time() -> float:
+            return time.time() + ahead_s
+
+    job = make_job("j", timeout_s=60 + ahead_s)
+    monkeypatch.setattr(answer_queue, "time", Clock)
+    await queue.enqueue(job, job_pb2.JobRetrieved(), b"h")
+    claimed = await next_job(make_consumer())
+    assert 50 < claimed.job.deadline.ToMilliseconds() / 1000 - time.time() <= 60

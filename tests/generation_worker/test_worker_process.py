@@ -108,7 +108,7 @@ async def test_a_worker_waits_for_redis_and_outlives_it_and_flushall(own_valkey,
     worker = start_worker("w1")
 
     async def has_complained() -> bool:
-        return "queue unreachable" in worker.log
+        return "queue cannot be used" in worker.log
 
     await eventually(has_complained, timeout_s=60, what="a log line")
     await asyncio.to_thread(own_valkey.start)

@@ -1,8 +1,8 @@
 -- Gives the job of a ticket, or the next in line, to a worker: the only one that may write to it until its lease ends.
 -- KEYS[1] and KEYS[2] are the beginnings of the jobs' keys, as the job is only found here.
--- Returns {'claimed', id, attempt, sequence, job, alone}, {'dropped'} (nothing to do, ticket gone), {'held'} (somebody
--- else's), {'expired', id, nonce} or {'exhausted', id, nonce, crashes}: to be ended by the caller with that nonce, who
--- then claims with the same ticket again.
+-- Returns {'claimed', id, attempt, sequence, job, alone, remaining_ms}, {'dropped'} (nothing to do, ticket gone), {'held'}
+-- (somebody else's), {'expired', id, nonce} or {'exhausted', id, nonce, crashes}: to be ended by the caller with that
+-- nonce, who then claims with the same ticket again.
 local entry, worker, nonce, lease_ms, is_takeover = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5] == '1'
 local FIELDS = {'state', 'entry', 'nonce', 'lease_until_ms', 'deadline_ms', 'crashes', 'max_crashes', 'attempt',
   'sequence', 'job', 'alone', 'shared', 'worker'}
@@ -25,7 +25,8 @@ if id then
     return {'dropped'}
   end
   if job.nonce == nonce then  -- this very call, sent twice
-    return {'claimed', id, tonumber(job.attempt), tonumber(job.sequence), job.job, job.alone or '0'}
+    return {'claimed', id, tonumber(job.attempt), tonumber(job.sequence), job.job, job.alone or '0',
+      tonumber(job.deadline_ms) - now}
   end
   if tonumber(job.lease_until_ms) > now then return {'held'} end
   -- A drained worker hands its job back, so whoever let a lease end has crashed. Which of several jobs made it crash
@@ -57,7 +58,7 @@ end
 redis.call('XCLAIM', JOBS, GROUP, worker, 0, entry, 'JUSTID')
 local attempt = tonumber(job.attempt) + 1
 redis.call('HSET', JOB, 'state', 'running', 'entry', entry, 'nonce', nonce, 'worker', worker,
-  'lease_until_ms', now + lease_ms, 'crashes', crashes, 'attempt', attempt, 'attempt_sequence', job.sequence)
+  'lease_until_ms', now + lease_ms, 'lease_ms', lease_ms, 'crashes', crashes, 'attempt', attempt, 'attempt_sequence', job.sequence)
 redis.call('HDEL', JOB, 'shared')
 redis.call('ZREM', WAITING, id)
 redis.call('ZADD', RUNNING, job.deadline_ms, id)
@@ -76,4 +77,5 @@ else
     end
   end
 end
-return {'claimed', id, attempt, tonumber(job.sequence), job.job, alone or '0'}
+return {'claimed', id, attempt, tonumber(job.sequence), job.job, alone or '0',
+  tonumber(job.deadline_ms) - now}

@@ -1,7 +1,7 @@
 -- The only way for a job to end, whoever ends it and however. Returns 'ended' (by this call), 'already', 'stale' (the
--- nonce is not the one expected) or 'missing'.
+-- nonce is not the one expected), 'missing', or 'behind' (not all that the answer's worker has written is there).
 local expected_nonce, token, event, outcome, retryable = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local dead_ttl_ms = tonumber(ARGV[6])
+local dead_ttl_ms, written_sequence = tonumber(ARGV[6]), tonumber(ARGV[7])
 
 local job = redis.call('HMGET', JOB, 'state', 'nonce', 'ended_by', 'entry', 'sequence', 'attempt_sequence', 'ttl_ms', 'id',
   'class', 'caller', 'worker')
@@ -11,6 +11,7 @@ if job[1] == 'ended' then
   return 'already'
 end
 if expected_nonce ~= '' and expected_nonce ~= job[2] then return 'stale' end
+if outcome == 'FINISHED' and is_behind(job[5], written_sequence) then return 'behind' end
 
 local text = {}
 if job[6] then

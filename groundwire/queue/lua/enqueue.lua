@@ -17,6 +17,9 @@ if waiting >= max_depth then return 'full' end
 local callers = redis.call('ZCARD', line_of('interactive', caller)) + redis.call('ZCARD', line_of('batch', caller))
 if callers >= max_share or class == 'batch' and waiting >= max_share then return 'caller_full' end
 
+-- A script that fails stays half done: what could be of a wrong type is read before anything is written.
+local tickets = redis.call('XLEN', JOBS)
+
 local now = now_ms()
 local deadline_ms = now + remaining_ms
 local arrival = redis.call('HINCRBY', COUNTERS, 'arrival', 1)
@@ -26,7 +29,6 @@ redis.call('HSET', JOB, 'id', id, 'incarnation', incarnation, 'request_hash', re
   'state', 'waiting', 'nonce', incarnation, 'deadline_ms', deadline_ms, 'timeout_ms', remaining_ms, 'ttl_ms', ttl_ms,
   'attempt', 0, 'crashes', 0, 'max_crashes', max_crashes, 'class', class, 'caller', caller, 'arrival', arrival)
 add_event(1, retrieved, '')
-local tickets = redis.call('XLEN', JOBS)
 if tickets < max_depth * TICKETS_PER_DEPTH or tickets - redis.call('ZCARD', RUNNING) <= waiting then add_ticket() end
 redis.call('ZADD', WAITING, deadline_ms, id)
 join_line(id, class, caller, arrival)

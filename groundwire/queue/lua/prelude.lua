@@ -16,6 +16,12 @@ local function add_event(sequence, event, text)
   redis.call('HSET', JOB, 'sequence', sequence)
 end
 
+-- Whether not all is there that a worker has written: an older state was put back (a restart from an old file, a failover
+-- to a replica that lagged), or the events were evicted. Text would be missing from the answer.
+local function is_behind(stored_sequence, written_sequence)
+  return tonumber(stored_sequence) < written_sequence or redis.call('EXISTS', EVENTS) == 0
+end
+
 -- The stream holds tickets: each says that some job waits, and which one is decided when a worker claims it. From then
 -- on the ticket is bound to its job.
 local function add_ticket()

@@ -108,6 +108,8 @@ class AnswerJobs:
         another call waits for it. Whoever follows it after this is to do so at once.
         """
         self._waiters.join(job.job_id, cancel_when_alone=cancel_when_alone)
+        # The clock may be set while it waits.
+        until_s = time.monotonic() + job.deadline.ToMilliseconds() / 1000 - time.time()
         try:
             while True:
                 enqueueing = asyncio.ensure_future(self._queue.enqueue(job, known, request_hash))
@@ -117,11 +119,12 @@ class AnswerJobs:
                     self._in_background(self._finish_enqueueing(enqueueing, job.job_id if cancel_when_alone else None))
                     raise
                 except Overloaded as error:
-                    remaining_s = job.deadline.ToMilliseconds() / 1000 - time.time()
+                    remaining_s = until_s - time.monotonic()
                     if job.priority != answer_pb2.ANSWER_PRIORITY_BATCH or remaining_s < error.retry_after_s:
                         raise
                     # Its caller reads no more items meanwhile: that is how a batch learns of a full queue.
                     await asyncio.sleep(error.retry_after_s)
+                    job.deadline.FromMilliseconds(round((time.time() + until_s - time.monotonic()) * 1000))
                 else:
                     return
         finally:

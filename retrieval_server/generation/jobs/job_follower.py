@@ -113,6 +113,10 @@ class JobFollower:
             await self._keep()
             # Redis evicts keys one by one: an end without its events is lost like the whole.
             return bool(has_events)
+        if not has_events:  # evicted: whatever is written from now on would be half an answer
+            return False
+        # An older state was put back (a failover to a replica that lagged): what follows is numbered anew from there.
+        self._sequence = min(self._sequence, int(sequence or 0))
         # Nobody but the follower and the reaper ends a job that waits; a worker deserves to do it itself.
         grace_s = 0.0 if state == b"waiting" else DEADLINE_GRACE_S
         overdue_s = (now_ms - int(deadline_ms or 0)) / 1000
@@ -147,6 +151,8 @@ class JobFollower:
         The read is cancelled then, and its connection with it: all who read on such connections are let go together.
         """
         read = asyncio.ensure_future(reading)
+        # How it ends after its caller has gone is nobody's to hear; without this asyncio logs it as a fault.
+        read.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         letting_go = asyncio.ensure_future(self._let_go.wait())
         try:
             await asyncio.wait((read, letting_go), return_when=asyncio.FIRST_COMPLETED)
@@ -154,8 +160,9 @@ class JobFollower:
                 _raise_let_go()
             return read.result()
         finally:
-            read.cancel()
             letting_go.cancel()
+            if read.cancel():
+                await asyncio.wait((read,))  # whoever closes the connections next finds this one closed
 
     async def _keep(self) -> None:
         """Let a job that is still asked for live for another while."""

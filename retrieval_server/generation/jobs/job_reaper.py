@@ -11,6 +11,7 @@ from groundwire.queue import scripts
 from groundwire.queue.connection import Backoff
 from groundwire.queue.ending import EXPIRED, EndAttempt, dead_letter
 from groundwire.queue.keys import PartitionKeys
+from groundwire.queue.outage import Outage
 
 log = structlog.get_logger()
 
@@ -29,15 +30,16 @@ class JobReaper:
 
     async def run(self) -> None:
         """Reap until cancelled."""
-        backoff = Backoff(most_s=2.0)
+        backoff, outage = Backoff(most_s=2.0), Outage()
         while True:
             delay_s = REAP_INTERVAL_S
             try:
                 await self.reap()
                 backoff.reset()
+                outage.is_over()
             except RedisError as error:
                 delay_s = backoff.next_s()
-                log.debug("jobs not reaped", error=str(error))
+                outage.goes_on(error)
             except Exception:
                 # Callers wait for what this ends: it goes on, whatever one job holds.
                 delay_s = backoff.next_s()

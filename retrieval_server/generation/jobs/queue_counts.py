@@ -103,10 +103,10 @@ class QueueCounts:
             held: Counter[str] = Counter()
             for keys in self._partitions:
                 for job_id in cast("list[bytes]", await self._redis.zrange(keys.running, 0, -1)):
-                    stored = await self._redis.hget(keys.job(job_id.decode()), "worker")
+                    stored = await self._redis.hget(keys.job(job_id.decode(errors="replace")), "worker")
                     worker_id = cast("bytes | None", stored)
                     if worker_id is not None:
-                        held[worker_id.decode()] += 1
+                        held[worker_id.decode(errors="replace")] += 1
             return held
 
         return await answered(count)

@@ -104,9 +104,12 @@ class Transcript:
         self._answer_start = "" if started.ignores_answer_start else self._plan.answer_start
         self._left_out = tuple(sorted(event.started.dropped_passage_indexes))
         self._has_continued = False
-        if event.attempt > max(self._attempt_count, 1):
-            yield Restarted(event.attempt, started.restart_reason or error_pb2.ERROR_REASON_NO_WORKER)
-        self._attempt_count = max(self._attempt_count, event.attempt)
+        attempt = event.attempt
+        if self._told:  # a queue that was put back to an older state counts its attempts anew
+            attempt = max(attempt, self._attempt_count + 1)
+        if attempt > max(self._attempt_count, 1):
+            yield Restarted(attempt, started.restart_reason or error_pb2.ERROR_REASON_NO_WORKER)
+        self._attempt_count = max(self._attempt_count, attempt)
         if self._answer_start:
             yield Delta(self._answer_start)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from generation_worker.backends.retrying import Tries, retry_after_s
+from generation_worker.backends.retrying import Tries, retry_after_s, unix_s
 
 
 def test_three_tries_with_growing_waits():
@@ -37,3 +37,13 @@ def test_what_the_other_side_asks_for_is_waited_unless_it_is_too_long():
 def test_the_header_is_read_in_both_its_forms(value, expected_s):
     now_s = 946_684_740.0  # 59 s before midnight
     assert retry_after_s(value, now_s=now_s) == expected_s
+
+
+@pytest.mark.parametrize("date", [None, "", "soon", "Mon, 99 Foo 2026 00:00:00 GMT"])
+def test_what_is_no_date_is_none(date: str | None):
+    assert unix_s(date) is None
+
+
+def test_a_moment_is_as_far_ahead_as_by_the_clock_of_who_names_it():
+    now_s = unix_s("Mon, 01 Jun 2026 10:00:00 GMT")
+    assert retry_after_s("Mon, 01 Jun 2026 10:00:02 GMT", now_s=now_s) == 2.0

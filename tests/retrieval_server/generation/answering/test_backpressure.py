@@ -1,8 +1,10 @@
 """A full queue: whoever waits at a screen is told at once, an item of a batch waits for room."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -91,3 +93,28 @@ async def test_callers_that_the_server_lets_go_keep_their_jobs(answering: Answer
     await answering.close()
     assert queue.cancelled == []
     assert job.job_id in queue.jobs
+
+
+@pytest.mark.parametrize("step_s", [-7200.0, 7200.0])
+async def test_an_item_of_a_batch_keeps_its_time_although_the_clock_is_set_while_it_waits(
+    answering: Answering, queue: FakeQueue, monkeypatch: pytest.MonkeyPatch, step_s: float
+) -> None:
+    enqueue = queue.enqueue
+    steps = iter([step_s])
+
+    async def refuse_and_step(job: job_pb2.GenerationJob, *rest: Any) -> None:
+        nonlocal offset_s
+        if (step := next(steps, None)) is not None:
+            offset_s = step
+            raise FULL
+        await enqueue(job, *rest)
+
+    offset_s = 0.0
+    real_time_s = time.time
+    monkeypatch.setattr(time, "time", lambda: real_time_s() + offset_s)
+    monkeypatch.setattr(queue, "enqueue", refuse_and_step)
+    asked = asking(priority=Priority.BATCH, fallback=Fallback.NONE)
+    await asyncio.gather(answering.answer(asked), queue.answer(*GOOD))
+    [job] = queue.jobs.values()
+    remaining_s = job.deadline.ToMilliseconds() / 1000 - time.time()
+    assert asked.options.timeout_s - 60 < remaining_s <= asked.options.timeout_s

@@ -271,3 +271,20 @@ def test_an_address_that_can_never_work_is_refused_without_showing_it():
     with pytest.raises(RedisUrlError, match="GROUNDWIRE_REDIS_URL") as refusal:
         make_queue("http://user:secret@host")
     assert "secret" not in str(refusal.value)
+
+
+async def test_workers_that_a_clock_set_back_saw_in_times_to_come_are_dead_until_they_say_otherwise(queue, redis):
+    await report_alive(redis, "w1", job_pb2.WorkerRecord(model="m"))
+    await redis.zincrby("gw:{workers}:seen", 7_200_000, "w1")
+    assert (await queue.why_no_worker()).message.startswith("no generation worker is alive")
+    await report_alive(redis, "w1", job_pb2.WorkerRecord(model="m"))
+    assert await queue.why_no_worker() is None
+
+
+async def test_a_worker_that_says_nonsense_of_itself_spoils_nothing(queue, redis):
+    await report_alive(redis, "odd", job_pb2.WorkerRecord())
+    await redis.hset("gw:{workers}:records", "odd", b"\xff\xff")
+    assert "not readable by this version" in (await queue.why_no_worker()).message
+    await report_alive(redis, "w1", job_pb2.WorkerRecord(model="m"))
+    assert await queue.why_no_worker() is None
+    assert [worker.worker_id for worker in await queue.workers()] == ["odd", "w1"]

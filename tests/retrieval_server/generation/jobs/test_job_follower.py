@@ -1,20 +1,28 @@
 """Following a job: its caller gets every event once and one end, whatever happens meanwhile."""
 
 import asyncio
+import gc
 from contextlib import aclosing
 
 import pytest
 from google.protobuf.message import Message
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from groundwire.internal.v1 import job_pb2
 from groundwire.queue.ending import Ending
 from groundwire.v1 import error_pb2
 from retrieval_server.errors import Unavailable
-from retrieval_server.generation.jobs import job_follower
+from retrieval_server.generation.jobs import answer_queue, job_follower
+from retrieval_server.generation.jobs.answer_queue import AnswerQueue
 from tests.generation_worker.harness import all_events, end_of, eventually, kind, make_queue, next_job, put
 from tests.support.valkey import free_port
 
 FINISHED = Ending(job_pb2.JOB_OUTCOME_FINISHED)
+
+
+async def is_read_by(queue: AnswerQueue, count: int) -> bool:
+    """Return whether so many connections wait for events."""
+    return int((await queue._redis.info("clients"))["blocked_clients"]) == count
 
 
 async def finish(consumer, *texts: str) -> None:
@@ -82,6 +90,59 @@ async def test_who_waits_for_events_is_let_go_at_once_and_not_when_the_read_ends
     with pytest.raises(Unavailable) as refused:
         await asyncio.wait_for(waiting, 10)
     assert refused.value.reason == error_pb2.ERROR_REASON_SHUTTING_DOWN
+
+
+async def test_who_leaves_while_it_reads_leaves_nothing_behind(queue):
+    await put(queue, "j")
+    events = queue.follow("j")
+    await anext(events)
+    others = asyncio.all_tasks()
+    waiting = asyncio.create_task(anext(events))
+    await eventually(lambda: is_read_by(queue, 1), timeout_s=10, what="the follower reads")
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert asyncio.all_tasks() <= others
+    await eventually(lambda: is_read_by(queue, 0), timeout_s=10, what="its connection is closed")
+    again = queue.follow("j")
+    assert kind(await anext(again)) == "retrieved"
+
+
+async def test_a_read_that_fails_when_its_caller_leaves_is_no_fault(queue, monkeypatch):
+    faults: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
+    reads = asyncio.Event()
+
+    async def fail_in_the_end(*_args: object, **_options: object) -> None:
+        reads.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise RedisConnectionError
+
+    await put(queue, "j")
+    monkeypatch.setattr(queue._blocking_redis, "xread", fail_in_the_end)
+    waiting = asyncio.create_task(anext(queue.follow("j")))
+    await reads.wait()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    gc.collect()
+    assert not faults
+
+
+async def test_hundreds_who_wait_their_turn_to_read_are_let_go_at_once(queue, monkeypatch):
+    monkeypatch.setattr(job_follower, "FOLLOW_BLOCK_S", 600.0)
+    await put(queue, "j", timeout_s=600)
+    followed = [queue.follow("j", 1) for _ in range(300)]
+    waiting = [asyncio.create_task(anext(events)) for events in followed]
+    await eventually(
+        lambda: is_read_by(queue, answer_queue._MAX_FOLLOWERS_READING), timeout_s=30, what="as many as may read at once"
+    )
+    queue.let_go()
+    async with asyncio.timeout(10):
+        refused = await asyncio.gather(*waiting, return_exceptions=True)
+    assert all(isinstance(one, Unavailable) for one in refused)
 
 
 async def test_a_job_that_no_worker_takes_expires_for_its_caller_without_a_reaper(queue, monkeypatch):
