@@ -139,7 +139,7 @@ def _do(work: Callable[[Item], Result], items: Sequence[Item], cpu_s_per_item: f
 
 
 def _set_up(process_bytes: int, server_pid: int) -> None:
-    """End with the server, however it ends, leave Ctrl-C to it, and take no more memory or time than a file is worth."""
+    """End with the server, however it ends, leave Ctrl-C to it, and take no more memory than a file is worth."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
