@@ -1,7 +1,8 @@
 """Patterns of .gitignore as regular expressions that take time linear in a path, whatever the pattern.
 
 A tree brings its own ignore files, so a pattern may be anything. Each part after a wildcard is matched where it first
-can be, for good (an atomic group): a later place could not lead to a match that an earlier one does not.
+can be, for good (an atomic group): a later place could not lead to a match that an earlier one does not. "?" and a
+bracket take a character, where git takes a byte.
 """
 
 import re
@@ -42,7 +43,9 @@ def regex_of(pattern: str) -> str | None:
     """
     is_for_folders = pattern.endswith("/")
     pattern = pattern.removesuffix("/")
-    segments = pattern.removeprefix("/").split("/")
+    segments = _segments(pattern.removeprefix("/"))
+    if segments is None:
+        return None
     if "/" not in pattern:
         segments.insert(0, _ANY_FOLDERS)
     runs: list[list[str]] = [[]]
@@ -68,6 +71,27 @@ def regex_of(pattern: str) -> str | None:
     for run in rest[-1:]:
         first += f"{'/' if first else ''}(?:.+/)?{run}"
     return rf"(?s)\A{first}{end}"
+
+
+def _segments(pattern: str) -> list[str] | None:
+    """Return what stands between slashes, of which one in a bracket is none; None when a bracket is malformed."""
+    segments = [""]
+    at = 0
+    while at < len(pattern):
+        start, char = at, pattern[at]
+        at += 1
+        if char == "\\":
+            at += 1
+        elif char == "[":
+            bracket = _bracket(pattern, at)
+            if bracket is None:
+                return None
+            at = bracket[1]
+        if pattern[start:at] in {"/", "\\/"}:
+            segments.append("")
+        else:
+            segments[-1] += pattern[start:at]
+    return segments
 
 
 def _segment(segment: str) -> str | None:
