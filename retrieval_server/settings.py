@@ -59,7 +59,7 @@ class ServerSettings(BaseSettings):
         description="answers, and streams that their callers fill, which wait more than they work; not in the above",
     )
     max_evaluations: int = Field(
-        default=4, ge=1, description="evaluations and tunings at once, which compute for minutes; not in the above"
+        default=2, ge=1, description="evaluations and tunings at once, which compute for minutes; not in the above"
     )
     max_batch_in_flight: int = Field(default=32, ge=1)
     max_answers_in_flight: int = Field(

@@ -27,7 +27,8 @@ if _version_not_supported:
 
 class EvaluationServiceStub:
     """EvaluationService measures and tunes on labelled question sets, which travel in the request. EvaluateAnswers and the
-    classifier answer UNIMPLEMENTED today.
+    classifier answer UNIMPLEMENTED today. Few evaluations and tunings run at once (the server's `max_evaluations`): one
+    more answers RESOURCE_EXHAUSTED with SERVER_BUSY, and when to try again.
     """
 
     def __init__(self, channel):
@@ -75,7 +76,8 @@ class EvaluationServiceStub:
 
 class EvaluationServiceServicer:
     """EvaluationService measures and tunes on labelled question sets, which travel in the request. EvaluateAnswers and the
-    classifier answer UNIMPLEMENTED today.
+    classifier answer UNIMPLEMENTED today. Few evaluations and tunings run at once (the server's `max_evaluations`): one
+    more answers RESOURCE_EXHAUSTED with SERVER_BUSY, and when to try again.
     """
 
     def EvaluateRetrieval(self, request, context):
@@ -177,7 +179,8 @@ def add_EvaluationServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class EvaluationService:
     """EvaluationService measures and tunes on labelled question sets, which travel in the request. EvaluateAnswers and the
-    classifier answer UNIMPLEMENTED today.
+    classifier answer UNIMPLEMENTED today. Few evaluations and tunings run at once (the server's `max_evaluations`): one
+    more answers RESOURCE_EXHAUSTED with SERVER_BUSY, and when to try again.
     """
 
     @staticmethod

@@ -28,7 +28,8 @@ GRPC_VERSION: str
 
 class EvaluationServiceStub:
     """EvaluationService measures and tunes on labelled question sets, which travel in the request. EvaluateAnswers and the
-    classifier answer UNIMPLEMENTED today.
+    classifier answer UNIMPLEMENTED today. Few evaluations and tunings run at once (the server's `max_evaluations`): one
+    more answers RESOURCE_EXHAUSTED with SERVER_BUSY, and when to try again.
     """
 
     @_typing.overload
@@ -57,7 +58,8 @@ class EvaluationServiceStub:
 @_typing.type_check_only
 class EvaluationServiceAsyncStub(EvaluationServiceStub):
     """EvaluationService measures and tunes on labelled question sets, which travel in the request. EvaluateAnswers and the
-    classifier answer UNIMPLEMENTED today.
+    classifier answer UNIMPLEMENTED today. Few evaluations and tunings run at once (the server's `max_evaluations`): one
+    more answers RESOURCE_EXHAUSTED with SERVER_BUSY, and when to try again.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -82,7 +84,8 @@ class EvaluationServiceAsyncStub(EvaluationServiceStub):
 
 class EvaluationServiceServicer(metaclass=_abc_1.ABCMeta):
     """EvaluationService measures and tunes on labelled question sets, which travel in the request. EvaluateAnswers and the
-    classifier answer UNIMPLEMENTED today.
+    classifier answer UNIMPLEMENTED today. Few evaluations and tunings run at once (the server's `max_evaluations`): one
+    more answers RESOURCE_EXHAUSTED with SERVER_BUSY, and when to try again.
     """
 
     @_abc_1.abstractmethod

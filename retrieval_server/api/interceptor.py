@@ -30,8 +30,8 @@ _WAITING_METHODS = frozenset(
         "/groundwire.v1.RetrievalService/BatchRetrieve",
     }
 )
-# Calls that compute for minutes, so that a few of them take the cores: they have places of their own as well, and
-# searches are neither refused nor kept waiting for them.
+# Calls that compute for minutes, so that a few of them take the cores: they have places of their own as well, few, and
+# searches are not refused for them.
 _LONG_METHODS = frozenset(
     {
         "/groundwire.v1.EvaluationService/EvaluateRetrieval",

@@ -1,5 +1,7 @@
 """Measuring and tuning over the wire."""
 
+import itertools
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,10 @@ import numpy as np
 import pytest
 
 from groundwire.v1 import evaluation_service_pb2, retrieval_service_pb2
+from retrieval_server.corpus import evaluating
+from retrieval_server.engine.ranking.candidates import CandidateSearch
+from retrieval_server.engine.tuning.labels import LabelledQuestion
+from retrieval_server.engine.tuning.refusing import JudgedQuestion
 from tests.retrieval_server.api.support import Services, details, running_server
 from tests.retrieval_server.api.sync_support import sync, until_embedded
 
@@ -179,8 +185,16 @@ async def test_leaving_ends_it_and_lets_go_of_the_collection(tmp_path: Path):
         await services.catalog.delete("default")
 
 
-async def test_what_computes_for_minutes_keeps_no_search_out(tmp_path: Path):
-    """Tunings have places of their own, few of them, so that they take neither the searches' places nor all cores."""
+async def test_what_computes_for_minutes_keeps_no_search_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Tunings have places of their own, few of them."""
+    judged, goes_on, count = evaluating.judged, threading.Event(), itertools.count()
+
+    def held_up(labelled: LabelledQuestion, search: CandidateSearch) -> JudgedQuestion:
+        if next(count) == 1 and not goes_on.wait(60):
+            raise TimeoutError
+        return judged(labelled, search)
+
+    monkeypatch.setattr(evaluating, "judged", held_up)
     request = evaluation_service_pb2.TuneFusionRequest(retrieve=Retrieve(profile=EXPLORE), questions=QUESTIONS)
     async with running_server(tmp_path, max_concurrent_rpcs=1, max_evaluations=1) as services:
         await filled(services)
@@ -191,6 +205,7 @@ async def test_what_computes_for_minutes_keeps_no_search_out(tmp_path: Path):
         assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
         assert details(caught.value)["RetryInfo"].retry_delay.ToMilliseconds() == 5000
         await services.retrieval.Retrieve(Retrieve(query="river"))
+        goes_on.set()
         first.cancel()
         await services.catalog.delete("default")  # which waits until nobody reads it
         await filled(services)
