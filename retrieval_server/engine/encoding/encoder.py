@@ -65,9 +65,9 @@ class Encoder(Protocol):
 class MiniLmEncoder:
     """all-MiniLM-L6-v2 as int8. One text a run, so a vector depends on its text alone.
 
-    One session serves every thread: its weights are shared, and each run works on the thread that calls it.
-    Queries run on the caller's thread and wait for nothing. A second session has a second thread, for a query that is
-    alone: to any other it would cost a quarter more processor time, since that thread spins between its shares.
+    One session serves every thread: each run works on the thread that calls it, so queries wait for nothing. A second
+    session, with weights of its own, has a second thread, for a query that is alone: any other would cost a quarter
+    more processor time with it, since that thread spins between its shares.
     """
 
     def __init__(self, files: EncoderFiles, thread_count: int) -> None:

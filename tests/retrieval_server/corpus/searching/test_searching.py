@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -100,15 +99,17 @@ async def test_who_comes_while_another_searches_is_not_alone(searching: Searchin
 
 
 async def test_searches_have_the_same_results_alone_and_together(
-    searching: Searching, encoder: WhereEncoder, monkeypatch: pytest.MonkeyPatch
+    searching: Searching, encoder: WhereEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     queries = [RetrieveQuery(f"gate {number}") for number in range(8)]
     together = await asyncio.gather(*(searching.retrieve(query) for query in queries))
     assert not encoder.lone_queries
     monkeypatch.setattr(company, "_EXPECTED_AGAIN_S", 0.0)
-    for query, result in zip(queries, together, strict=True):
-        alone = await searching.retrieve(replace(query, explain=True))  # not the result that is remembered
-        assert [(p.path, p.score) for p in alone.passages] == [(p.path, p.score) for p in result.passages]
+    async with made_searching(tmp_path / "another", encoder) as remembers_nothing_yet:
+        alone = [await remembers_nothing_yet.retrieve(query) for query in queries]
+    assert encoder.lone_queries == {query.query for query in queries}
+    for one, other in zip(alone, together, strict=True):
+        assert [(p.path, p.score) for p in one.passages] == [(p.path, p.score) for p in other.passages]
 
 
 async def test_a_large_collection_is_shared_out_by_its_lists_alone_or_not(
