@@ -82,7 +82,12 @@ def index_command(
         if not invocation.as_json:
             _tell(summary, dry_run=dry_run, tell_files=tell_files)
         stats = wait_for_vectors(server, collection) if wait and not dry_run else None
-        _tell_vectors(invocation, summary, stats, dry_run=dry_run)
+        if invocation.as_json:
+            print_json({"summary": summary, "stats": stats})
+        elif stats is not None:
+            click.echo(f"vectors: complete, {stats.embedded_chunk_count:,} of {stats.embeddable_chunk_count:,}")
+        elif summary.dense_coverage < 1 and not dry_run:
+            _tell_vectors_to_come(server.corpus_stats(collection))
 
     with invocation.connect() as server:
         if watch:
@@ -95,18 +100,14 @@ def _has_changes(summary: client.SyncSummary) -> bool:
     return bool(summary.added_count or summary.updated_count or summary.removed_count)
 
 
-def _tell_vectors(
-    invocation: Invocation, summary: client.SyncSummary, stats: client.CorpusStats | None, *, dry_run: bool
-) -> None:
-    if invocation.as_json:
-        print_json({"summary": summary, "stats": stats})
-    elif stats is not None:
-        click.echo(f"vectors: complete, {stats.embedded_chunk_count:,} of {stats.embeddable_chunk_count:,}")
-    elif summary.dense_coverage < 1 and not dry_run:
-        click.echo(
-            f"vectors: {summary.dense_coverage:.0%} computed; until they are complete, search goes by words alone"
-            " (`client status` shows how far they are, --wait waits)"
-        )
+def _tell_vectors_to_come(stats: client.CorpusStats) -> None:
+    if stats.encoder_problem:
+        click.echo(f"vectors: not being computed, so search goes by words alone: {printable(stats.encoder_problem)}")
+        return
+    click.echo(
+        f"vectors: {stats.dense_coverage:.0%} computed; until they are complete, search goes by words alone"
+        " (`client status` shows how far they are, --wait waits)"
+    )
 
 
 class _Bars:

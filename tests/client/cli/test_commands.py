@@ -261,6 +261,7 @@ def test_index_wait_ends_when_no_vectors_will_come(command_line, server, tmp_pat
     (tmp_path / "a.py").write_text("a\n")
     server.state.dense_coverage = 0.5
     server.state.encoder_problem = "the model is missing: make models"
+    assert "words alone: the model is missing" in command_line("index", ".").stdout
     run = command_line("index", ".", "--wait")
     assert run.exit_code == 1
     assert run.stderr == "client: vectors are not being computed: the model is missing: make models\n"
