@@ -93,7 +93,9 @@ class Collection(_message.Message):
     max_chunk_size_chars: _builtins.int
     """Largest chunk in code points, 64 to 20,000. Default 2,000."""
     problem: _builtins.str
-    """Why it cannot be used as it is, or ought to be rebuilt, with the remedy; empty when all is well."""
+    """Why it cannot be used as it is, or ought to be rebuilt, with the remedy; on a replica also why what is served is not
+    the newest snapshot. Empty when all is well.
+    """
     state: Global___CollectionState.ValueType
     """Whether it can be used."""
     similarity: Global___Similarity.ValueType

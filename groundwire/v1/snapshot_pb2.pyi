@@ -40,7 +40,7 @@ class Snapshot(_message.Message):
     """Its size on disk."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When it was made."""
+        """When it was made; never before that of an earlier snapshot of the collection, though a clock was set back."""
 
     def __init__(
         self,

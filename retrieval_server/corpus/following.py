@@ -15,7 +15,8 @@ from retrieval_server.corpus.collection.view import CollectionView
 from retrieval_server.corpus.files.layout import DATABASE
 from retrieval_server.corpus.snapshots.about import Snapshot, read_about
 from retrieval_server.corpus.snapshots.snapshot_files import copy_snapshot
-from retrieval_server.corpus.snapshots.snapshot_trials import SnapshotTrials
+from retrieval_server.corpus.snapshots.snapshot_ids import newest_of
+from retrieval_server.corpus.snapshots.snapshot_trials import Files, SnapshotTrials
 from retrieval_server.corpus.snapshots.snapshots import SnapshotDirectory
 from retrieval_server.errors import GroundwireError
 
@@ -66,11 +67,15 @@ class Following:
         by_collection: dict[str, list[Snapshot]] = {}
         for snapshot in listed:
             by_collection.setdefault(snapshot.collection, []).append(snapshot)
-        for newest_first in by_collection.values():
-            await self._follow(newest_first)
+        for name in sorted({*by_collection, *self._catalog.names()}):
+            problem = await self._follow(name, by_collection.get(name, []))
+            if self._is_served(name):
+                problems = (problem, self._problem_of_passed_over(name))
+                self._catalog.get(name).following_problem = "; ".join(filter(None, problems))
 
-    async def _follow(self, newest_first: Sequence[Snapshot]) -> None:
-        served = self._served(newest_first[0].collection)
+    async def _follow(self, name: str, newest_first: Sequence[Snapshot]) -> str:
+        """Serve the newest snapshot of a collection that can be served; return why it is not the newest of all."""
+        served = self._served(name)
         problem = ""
         for snapshot in newest_first:
             is_newest = snapshot is newest_first[0]
@@ -80,11 +85,12 @@ class Following:
             ):
                 break
             now_s = asyncio.get_running_loop().time()
-            if not await asyncio.to_thread(self._trials.is_due, snapshot, now_s):
-                problem = problem or self._trials.problem(snapshot)
-                continue
-            files = await asyncio.to_thread(self._trials.files, snapshot)
+            files: Files = frozenset()
             try:
+                if not await asyncio.to_thread(self._trials.is_due, snapshot, now_s):
+                    problem = problem or self._trials.problem(snapshot)
+                    continue
+                files = await asyncio.to_thread(self._trials.files, snapshot)
                 await self._catalog.replace(
                     snapshot.collection, partial(_fill, snapshot, self._directory / snapshot.snapshot_id)
                 )
@@ -95,9 +101,15 @@ class Following:
             self._trials.served(snapshot)
             _log.info("snapshot served", snapshot_id=snapshot.snapshot_id, generation=snapshot.generation)
             break
-        name = newest_first[0].collection
-        if self._is_served(name):
-            self._catalog.get(name).following_problem = problem
+        return problem
+
+    def _problem_of_passed_over(self, name: str) -> str:
+        if not self._passed_over:
+            return ""
+        served = self._served(name)
+        others = [other for other in self._passed_over if served is None or other != served.snapshot_id]
+        newest = newest_of(name, others, not_before_unix_ms=served.create_time_unix_ms if served else 0)
+        return "" if newest is None else f"snapshot {newest} cannot be served: {self._passed_over[newest]}"
 
     def _served(self, name: str) -> Snapshot | None:
         return read_about(self._catalog.get(name).collection.directory) if self._is_served(name) else None

@@ -37,16 +37,18 @@ class Snapshotting:
         """Copy a collection as it is now; writing goes on meanwhile. Raises NotFound."""
         opened = self._catalog.get(collection)
         await self.sweep()  # first, as the disk may be full of it
-        with _clear_errors("made"), self._snapshots.new(opened.name) as partial_snapshot:
-            generation, frozen = await opened.write(Collection.freeze, partial_snapshot.path)
+        with _clear_errors("made"):
+            create_time_unix_ms = await asyncio.to_thread(self._snapshots.next_time_unix_ms, opened.name)
+            with self._snapshots.new(opened.name, create_time_unix_ms) as partial_snapshot:
+                generation, frozen = await opened.write(Collection.freeze, partial_snapshot.path)
 
-            def copy() -> Snapshot:
-                with closing(frozen):
-                    copy_database(frozen, partial_snapshot.path / DATABASE)
-                return partial_snapshot.finish(generation)
+                def copy() -> Snapshot:
+                    with closing(frozen):
+                        copy_database(frozen, partial_snapshot.path / DATABASE)
+                    return partial_snapshot.finish(generation)
 
-            # What the thread still fills must not be thrown away under its hands.
-            return await _to_its_end(asyncio.to_thread(copy))
+                # What the thread still fills must not be thrown away under its hands.
+                return await _to_its_end(asyncio.to_thread(copy))
 
     async def sweep(self) -> None:
         """Remove what removals left, and snapshots whose makers died before they were done."""

@@ -9,7 +9,7 @@ from pathlib import Path
 ABOUT = "snapshot.json"
 _MAX_BYTES = 64 * 1024
 # The end of the year 9999: more is no time.
-_MAX_UNIX_MS = 253_402_300_799_999
+MAX_UNIX_MS = 253_402_300_799_999
 _MAX_COUNT = 2**63 - 1
 
 
@@ -22,6 +22,8 @@ class Snapshot:
     generation: int
     create_time_unix_ms: int
     size_bytes: int
+    # The SHA-256 of the file of digests, in hexadecimal; None in one of an earlier version, which may have none.
+    digests_sha256: str | None = None
 
 
 _TYPE_OF_FIELD = {
@@ -31,6 +33,7 @@ _TYPE_OF_FIELD = {
     "create_time_unix_ms": int,
     "size_bytes": int,
 }
+_DIGESTS_SHA256 = "digests_sha256"
 
 
 class NoSnapshot(Exception):
@@ -53,12 +56,16 @@ def require_about(path: Path) -> Snapshot:
         raise NoSnapshot(f"{ABOUT} cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError):
         raise NoSnapshot(f"{ABOUT} is empty or damaged") from None
-    if not isinstance(told, dict) or any(type(told.get(name)) is not kind for name, kind in _TYPE_OF_FIELD.items()):
+    if (
+        not isinstance(told, dict)
+        or any(type(told.get(name)) is not kind for name, kind in _TYPE_OF_FIELD.items())
+        or type(told.get(_DIGESTS_SHA256, "")) is not str
+    ):
         raise NoSnapshot(f"{ABOUT} says too little, or what makes no sense")
     # A later version may say more.
-    about = Snapshot(**{name: told[name] for name in _TYPE_OF_FIELD})
+    about = Snapshot(**{name: told[name] for name in _TYPE_OF_FIELD}, digests_sha256=told.get(_DIGESTS_SHA256))
     in_range = (
-        0 <= about.create_time_unix_ms <= _MAX_UNIX_MS
+        0 <= about.create_time_unix_ms <= MAX_UNIX_MS
         and 0 <= about.generation <= _MAX_COUNT
         and 0 <= about.size_bytes <= _MAX_COUNT
     )
@@ -69,13 +76,16 @@ def require_about(path: Path) -> Snapshot:
 
 def write_about(path: Path, about: Snapshot) -> None:
     """Let a directory say what snapshot it is."""
-    (path / ABOUT).write_text(json.dumps(asdict(about)))
+    told = {name: value for name, value in asdict(about).items() if value is not None}
+    (path / ABOUT).write_text(json.dumps(told))
 
 
 def _read(path: Path) -> bytes:
     """Return what is in a small file; it may be anything, and must neither block nor fill the memory."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(None, "it is no regular file")
-        return file.read(_MAX_BYTES)
+        return os.read(descriptor, _MAX_BYTES)
+    finally:
+        os.close(descriptor)

@@ -31,8 +31,10 @@ def write_digests(snapshot: Path) -> Path:
     return snapshot / _DIGESTS
 
 
-def read_digests(snapshot: Path) -> dict[str, str] | None:
-    """Return the SHA-256 of each file by its path; None for a snapshot of a version that wrote none.
+def read_digests(snapshot: Path, sha256: str | None) -> dict[str, str] | None:
+    """Return the SHA-256 of each file by its path, from the file that has `sha256` itself.
+
+    Without that, which earlier versions did not write down, there need be none: then None is returned.
 
     Raises DamagedSnapshot, and OSError when it cannot be read.
     """
@@ -40,9 +42,15 @@ def read_digests(snapshot: Path) -> dict[str, str] | None:
     if path.exists() and not path.is_file():
         raise DamagedSnapshot(f"{path} is no file")
     try:
-        digests = json.loads(path.read_bytes())
+        content = path.read_bytes()
     except FileNotFoundError:
-        return None
+        if sha256 is None:
+            return None
+        raise DamagedSnapshot(f"{path} is missing") from None
+    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+        raise DamagedSnapshot(f"{path} is not as it was when the snapshot was made")
+    try:
+        digests = json.loads(content)
     except (ValueError, RecursionError):
         digests = None
     if not isinstance(digests, dict) or not all(_is_inside(key) and isinstance(digests[key], str) for key in digests):

@@ -15,7 +15,7 @@ from pathlib import Path
 import structlog
 
 from retrieval_server.corpus.files.layout import DATABASE, DENSE, LEXICAL, LEXICAL_STATE
-from retrieval_server.corpus.snapshots.about import ABOUT
+from retrieval_server.corpus.snapshots.about import ABOUT, NoSnapshot, require_about
 from retrieval_server.corpus.snapshots.file_digests import DamagedSnapshot, digest_of, read_digests
 
 _log = structlog.get_logger()
@@ -126,7 +126,11 @@ def copy_snapshot(source: Path, target: Path, *, mends: bool = False) -> None:
     """
     target.mkdir(parents=True)
     copy_regular(source / ABOUT, target / ABOUT)
-    digests = read_digests(source)
+    try:
+        about = require_about(target)
+    except NoSnapshot as error:  # it was one when it was listed
+        raise DamagedSnapshot(f"{source}: {error}") from None
+    digests = read_digests(source, about.digests_sha256)
     if digests is None:  # of an earlier version: what can be told from its files is told when they are opened
         copy_regular(source / DATABASE, target / DATABASE)
         if (source / LEXICAL).is_dir():

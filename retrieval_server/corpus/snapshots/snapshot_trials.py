@@ -65,9 +65,11 @@ class SnapshotTrials:
         damaged_files = files if _is_unusable(error) else None
         self._failures[snapshot.snapshot_id] = _Failure(count, now_s + delay_s, damaged_files, files, _problem(error))
         log = _log.bind(snapshot_id=snapshot.snapshot_id, collection=snapshot.collection, problem=_problem(error))
+        if not _is_known(error):
+            log = log.bind(exc_info=error)
         if damaged_files is not None:
             log.error("snapshot cannot be used until its files change")
-        elif delay_s < _MAX_DELAY_S or count % _REMINDER_EVERY == 0:
+        elif count == 1 or delay_s < _MAX_DELAY_S or count % _REMINDER_EVERY == 0:
             log.warning("snapshot could not be served yet", failed_count=count, next_try_after_s=round(delay_s, 3))
 
     def problem(self, snapshot: Snapshot) -> str:
@@ -87,16 +89,20 @@ class SnapshotTrials:
         """Return name, size and time of each file, as far as they can be seen."""
         root = self._directory / snapshot.snapshot_id
         found = set()
-        for path in root.rglob("*"):
-            with suppress(OSError):
-                status = path.stat()
-                found.add((str(path.relative_to(root)), status.st_size, status.st_mtime_ns))
+        with suppress(OSError):  # a folder may go, or not be readable, on the way
+            for path in root.rglob("*"):
+                with suppress(OSError):
+                    status = path.stat()
+                    found.add((str(path.relative_to(root)), status.st_size, status.st_mtime_ns))
         return frozenset(found)
 
 
 def _problem(error: Exception) -> str:
-    is_known = isinstance(error, GroundwireError | OSError | sqlite3.Error)
-    return str(error) if is_known else f"{type(error).__name__}: {error}"
+    return str(error) if _is_known(error) else f"{type(error).__name__}: {error}"
+
+
+def _is_known(error: Exception) -> bool:
+    return isinstance(error, GroundwireError | OSError | sqlite3.Error)
 
 
 def _is_unusable(error: BaseException | None) -> bool:

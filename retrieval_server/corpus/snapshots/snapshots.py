@@ -18,19 +18,19 @@ from pathlib import Path
 import structlog
 
 from groundwire.v1 import error_pb2
-from retrieval_server.corpus.files.collection_directories import NAME
 from retrieval_server.corpus.files.commit_steps import CommitStep, passed
 from retrieval_server.corpus.files.directory_lock import fsync_directory
 from retrieval_server.corpus.files.disk_usage import disk_bytes
-from retrieval_server.corpus.snapshots.about import ABOUT, NoSnapshot, Snapshot, require_about, write_about
-from retrieval_server.corpus.snapshots.file_digests import write_digests
+from retrieval_server.corpus.snapshots.about import ABOUT, MAX_UNIX_MS, NoSnapshot, Snapshot, require_about, write_about
+from retrieval_server.corpus.snapshots.file_digests import digest_of, write_digests
 from retrieval_server.corpus.snapshots.makers import forget_maker, is_maker_dead, making
-from retrieval_server.errors import NotFound
+from retrieval_server.corpus.snapshots.snapshot_ids import ID, new_id
+from retrieval_server.errors import GroundwireError, NotFound
 
 _log = structlog.get_logger()
 
 _PARTIAL_PREFIX = ".partial-"
-_PARTIAL = re.compile(rf"{re.escape(_PARTIAL_PREFIX)}{NAME.pattern}-[0-9]{{8}}-[0-9]{{6}}-[0-9a-f]{{8}}")
+_PARTIAL = re.compile(re.escape(_PARTIAL_PREFIX) + ID.pattern)
 _DELETED_PREFIX = ".deleted-"
 
 
@@ -76,21 +76,34 @@ class SnapshotDirectory:
                 return snapshot, self._directory / snapshot_id
         raise _not_found(snapshot_id)
 
+    def next_time_unix_ms(self, collection: str) -> int:
+        """Return the time of a snapshot that is made now; it reads what every snapshot says of itself.
+
+        Whoever follows goes by these times: one must not be before an earlier one's because a clock was set back.
+        Raises STORAGE_FAILED when there is no later time.
+        """
+        now_ms = time.time_ns() // 1_000_000
+        newest = next(iter(self.list_all(collection)), None)
+        if newest is None:
+            return now_ms
+        if newest.create_time_unix_ms >= MAX_UNIX_MS:
+            raise GroundwireError(
+                error_pb2.ERROR_REASON_STORAGE_FAILED,
+                f"snapshot {newest.snapshot_id} says that it was made at the end of the year 9999, and none can be "
+                f"newer; remove it with `client snapshot rm {newest.snapshot_id}`",
+            )
+        return max(now_ms, newest.create_time_unix_ms + 1)
+
     @contextmanager
-    def new(self, collection: str) -> Iterator["PartialSnapshot"]:
+    def new(self, collection: str, create_time_unix_ms: int) -> Iterator["PartialSnapshot"]:
         """Yield a snapshot to be filled; it is thrown away unless it was finished."""
         self._directory.mkdir(parents=True, exist_ok=True)
-        # Whoever follows goes by these times: one must not be before an earlier one's because a clock was set back.
-        earlier = [one.create_time_unix_ms for one in self.list_all(collection)]
-        created = max([time.time_ns() // 1_000_000, *(time_ms + 1 for time_ms in earlier)])
-        snapshot_id = (
-            f"{collection}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(created / 1000))}-{secrets.token_hex(4)}"
-        )
+        snapshot_id = new_id(collection, create_time_unix_ms)
         path = self._directory / f"{_PARTIAL_PREFIX}{snapshot_id}"
         path.mkdir()
         try:
             with making(path):
-                yield PartialSnapshot(snapshot_id, collection, created, path, self._directory / snapshot_id)
+                yield PartialSnapshot(snapshot_id, collection, create_time_unix_ms, path, self._directory / snapshot_id)
         finally:
             shutil.rmtree(path, ignore_errors=True)
 
@@ -144,8 +157,17 @@ class PartialSnapshot:
             if path.is_file():
                 _fsync(path)
         forget_maker(self.path)
-        made = Snapshot(self.snapshot_id, self.collection, generation, self.create_time_unix_ms, disk_bytes(self.path))
-        _fsync(write_digests(self.path))
+        size_bytes = disk_bytes(self.path)
+        digests = write_digests(self.path)
+        _fsync(digests)
+        made = Snapshot(
+            self.snapshot_id,
+            self.collection,
+            generation,
+            self.create_time_unix_ms,
+            size_bytes,
+            digests_sha256=digest_of(digests),
+        )
         write_about(self.path, made)
         _fsync(self.path / ABOUT)
         for directory in (*(path for path in self.path.rglob("*") if path.is_dir()), self.path):

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -70,6 +70,16 @@ def empty_the_digests(snapshot: Path) -> None:
     rewrite(snapshot / "digests.json", b"")
 
 
+def lose_the_digests(snapshot: Path) -> None:
+    (snapshot / "digests.json").unlink()
+
+
+def forget_a_digest(snapshot: Path) -> None:
+    digests = json.loads((snapshot / "digests.json").read_bytes())
+    del digests["lexical.json"]
+    rewrite(snapshot / "digests.json", json.dumps(digests).encode())
+
+
 def lead_the_digests_out(snapshot: Path) -> None:
     digests = json.loads((snapshot / "digests.json").read_bytes())
     rewrite(snapshot / "digests.json", json.dumps(digests | {"../../secret": "0" * 64}).encode())
@@ -83,6 +93,8 @@ DAMAGES = [
     lose_a_segment,
     lose_the_state_of_the_index,
     empty_the_digests,
+    lose_the_digests,
+    forget_a_digest,
     lead_the_digests_out,
 ]
 
@@ -133,14 +145,22 @@ async def test_what_the_maker_did_not_write_is_left_alone(served: Replica):
     assert not copied & {"more.idx", "extra", "pipe", "dense.pipe"}
 
 
+def make_earlier(snapshot: Path) -> None:
+    """Make of a snapshot one of a version that knew no digests."""
+    (snapshot / "digests.json").unlink()
+    about = json.loads((snapshot / "snapshot.json").read_text())
+    del about["digests_sha256"]
+    (snapshot / "snapshot.json").write_text(json.dumps(about))
+
+
 async def test_a_snapshot_without_digests_is_of_an_earlier_version_and_is_served(served: Replica):
-    ((await served.snapshot()) / "digests.json").unlink()
+    make_earlier(await served.snapshot())
     await served.until(1)
 
 
 async def test_one_snapshot_that_holds_nonsense_keeps_no_other_collection_from_being_followed(served: Replica):
     broken = await served.snapshot()
-    (broken / "digests.json").unlink()
+    make_earlier(broken)
     with closing(sqlite3.connect(broken / "corpus.sqlite", isolation_level=None)) as connection:
         connection.execute("UPDATE meta SET value = 'many' WHERE key = 'generation'")
     for name in ("a", "z"):
@@ -174,12 +194,25 @@ async def test_a_description_that_says_nothing_is_told_once(served: Replica, con
     assert problem in told["problem"]
 
 
-async def test_a_description_that_is_a_pipe_holds_up_nothing(served: Replica):
+def open_paths() -> set[str]:
+    paths = set()
+    for descriptor in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # it was that of the listing
+            paths.add(os.readlink(f"/proc/self/fd/{descriptor}"))
+    return paths
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+async def test_a_description_that_is_a_pipe_or_a_directory_holds_up_nothing_and_leaves_nothing_open(
+    served: Replica, make: Callable[[Path], None]
+):
     await served.snapshot()
     newer = await served.snapshot()
     (newer / "snapshot.json").unlink()
-    os.mkfifo(newer / "snapshot.json")
+    make(newer / "snapshot.json")
     await served.until(1)
+    await served.following.catch_up()
+    assert str(newer / "snapshot.json") not in open_paths()
 
 
 async def test_a_later_version_may_say_more_of_a_snapshot(served: Replica):

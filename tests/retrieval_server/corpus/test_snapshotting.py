@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection.collection import Collection
+from retrieval_server.corpus.snapshots.snapshots import SnapshotDirectory
 from retrieval_server.corpus.snapshotting import Snapshotting
 from retrieval_server.errors import GroundwireError
 from tests.retrieval_server.corpus.support import WordHashEncoder, change, parsed
@@ -50,3 +52,24 @@ async def test_a_snapshot_with_a_damaged_index_is_put_back_and_one_with_a_damage
     with catalog.get("c").view() as view:
         assert view.chunk_count == (2 if damaged == "corpus.sqlite" else 1)
     await catalog.close()
+
+
+async def test_the_descriptions_of_other_snapshots_are_not_read_by_the_thread_that_answers_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    readers: list[int] = []
+    look = SnapshotDirectory.look
+
+    def noted(snapshots: SnapshotDirectory) -> Any:
+        readers.append(threading.get_ident())
+        return look(snapshots)
+
+    monkeypatch.setattr(SnapshotDirectory, "look", noted)
+    catalog = Catalog(tmp_path / "data", WordHashEncoder())
+    await catalog.open_all()
+    await catalog.get_or_create("c")
+    first, second = [await Snapshotting(catalog, tmp_path / "snapshots").create("c") for _ in range(2)]
+    await catalog.close()
+    assert first.create_time_unix_ms < second.create_time_unix_ms
+    assert readers
+    assert threading.get_ident() not in readers

@@ -18,7 +18,7 @@ from tests.support.processes import PROJECT_DIR
 MAKER = """
 import pathlib, signal, sys
 from retrieval_server.corpus.snapshots.snapshots import SnapshotDirectory
-with SnapshotDirectory(pathlib.Path(sys.argv[1])).new("c") as partial:
+with SnapshotDirectory(pathlib.Path(sys.argv[1])).new("c", 1_767_225_600_000) as partial:
     (partial.path / "dense").mkdir()
     (partial.path / "dense" / "vectors").write_bytes(b"much")
     print(partial.path, flush=True)
@@ -119,7 +119,7 @@ def test_a_snapshot_can_be_made_where_there_are_no_locks(tmp_path: Path, monkeyp
 
     monkeypatch.setattr("fcntl.flock", no_locks)
     snapshots = SnapshotDirectory(tmp_path)
-    with snapshots.new("c") as partial:
+    with snapshots.new("c", 1_767_225_600_000) as partial:
         snapshots.sweep()
         made = partial.finish(1)
     assert snapshots.list_all() == [made]
@@ -144,7 +144,7 @@ def test_one_that_was_swept_under_its_maker_does_not_appear(tmp_path: Path, monk
         snapshots.sweep()
         partial.finish(1)
 
-    with pytest.raises(FileNotFoundError), snapshots.new("c") as partial:
+    with pytest.raises(FileNotFoundError), snapshots.new("c", 1_767_225_600_000) as partial:
         finish_swept(partial)
     assert names(tmp_path) == []
 

@@ -7,8 +7,9 @@ import pytest
 
 from retrieval_server.corpus.files import commit_steps
 from retrieval_server.corpus.files.commit_steps import CommitStep
+from retrieval_server.corpus.snapshots.about import MAX_UNIX_MS
 from retrieval_server.corpus.snapshots.snapshots import Snapshot, SnapshotDirectory
-from retrieval_server.errors import NotFound
+from retrieval_server.errors import GroundwireError, NotFound
 
 
 class Death(BaseException):
@@ -16,7 +17,7 @@ class Death(BaseException):
 
 
 def made(snapshots: SnapshotDirectory) -> Snapshot:
-    with snapshots.new("c") as partial:
+    with snapshots.new("c", snapshots.next_time_unix_ms("c")) as partial:
         (partial.path / "dense").mkdir()
         (partial.path / "dense" / "vectors").write_bytes(b"much")
         return partial.finish(1)
@@ -82,3 +83,28 @@ def test_of_a_link_to_a_snapshot_elsewhere_the_link_is_removed(tmp_path: Path):
     assert names(tmp_path / "here") == []
     assert elsewhere.list_all() == [linked]
     assert (tmp_path / "elsewhere" / linked.snapshot_id / "dense" / "vectors").read_bytes() == b"much"
+
+
+@pytest.mark.parametrize("value", ["null", "1", "[]"])
+def test_a_digest_that_is_none_makes_no_snapshot(tmp_path: Path, value: str):
+    snapshots = SnapshotDirectory(tmp_path)
+    whole = made(snapshots)
+    assert whole.digests_sha256
+    about = tmp_path / whole.snapshot_id / "snapshot.json"
+    about.write_text(about.read_text().replace(f'"{whole.digests_sha256}"', value))
+    assert snapshots.list_all() == []
+
+
+def test_after_a_snapshot_of_the_end_of_time_none_is_made_until_it_is_removed(tmp_path: Path):
+    snapshots = SnapshotDirectory(tmp_path)
+    odd = made(snapshots)
+    about = tmp_path / odd.snapshot_id / "snapshot.json"
+    about.write_text(about.read_text().replace(str(odd.create_time_unix_ms), str(MAX_UNIX_MS - 1)))
+    last = made(snapshots)
+    assert last.create_time_unix_ms == MAX_UNIX_MS
+    with pytest.raises(GroundwireError, match=f"remove it with `client snapshot rm {last.snapshot_id}`") as caught:
+        made(snapshots)
+    assert caught.value.reason_name == "STORAGE_FAILED"
+    snapshots.remove(last)
+    snapshots.remove(odd)
+    assert made(snapshots).create_time_unix_ms < MAX_UNIX_MS
