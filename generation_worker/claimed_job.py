@@ -15,6 +15,7 @@ from groundwire.queue import scripts
 from groundwire.queue.connection import Backoff
 from groundwire.queue.ending import EndAttempt, Ending, EndResult
 from groundwire.queue.keys import PartitionKeys
+from groundwire.queue.outage import Outage
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -48,7 +49,9 @@ class ClaimedJob:
         sequence: int,
         lease_s: float,
         alone: bool,
+        outage: Outage,
     ) -> None:
+        """`outage`: what was said of Redis for all jobs of this process, since it fails for all of them at once."""
         self._redis = redis
         self._keys = keys
         self._script_keys = keys.of_script(job.job_id)
@@ -58,6 +61,7 @@ class ClaimedJob:
         self.attempt = attempt
         self._sequence = sequence
         self.lease_s = lease_s
+        self.outage = outage
         self.alone = alone
         """A worker crashed with it: nothing may run beside it, or would be lost with it if it crashes this one too."""
 
@@ -93,14 +97,14 @@ class ClaimedJob:
         attempt = EndAttempt(
             self._keys, self.job.job_id, ending, expected_nonce=self._nonce, written_sequence=self._sequence
         )
-        return await _until_answered(lambda: attempt.send(self._redis), "end")
+        return await self._until_answered(lambda: attempt.send(self._redis), "end")
 
     async def hand_back(self) -> Hold:
         """Return the job to the queue, to be started anew by another worker."""
         next_nonce = secrets.token_hex(8)
         return Hold(
             (
-                await _until_answered(
+                await self._until_answered(
                     lambda: scripts.HAND_BACK.run(
                         self._redis, self._script_keys, self._nonce, next_nonce, self._sequence
                     ),
@@ -113,18 +117,21 @@ class ClaimedJob:
         self._sequence += 1
         payload = event.SerializeToString()
         arguments = (self._nonce, self._sequence, payload, text, self.attempt if begins_attempt else "")
-        answer: bytes = await _until_answered(
+        answer: bytes = await self._until_answered(
             lambda: scripts.APPEND.run(self._redis, self._script_keys, *arguments), "append"
         )
         return Hold(answer.decode())
 
-
-async def _until_answered(write: Callable[[], Awaitable[T]], what: str) -> T:
-    backoff = Backoff()
-    while True:
-        try:
-            return await write()
-        except RedisError as error:
-            delay_s = backoff.next_s()
-            log.warning("job write delayed", write=what, error=str(error), delay_s=round(delay_s, 3))
-        await asyncio.sleep(delay_s)
+    async def _until_answered(self, write: Callable[[], Awaitable[T]], what: str) -> T:
+        backoff = Backoff()
+        while True:
+            try:
+                answer = await write()
+            except RedisError as error:
+                delay_s = backoff.next_s()
+                self.outage.goes_on(error)
+                log.debug("job write delayed", job_id=self.job.job_id, write=what, delay_s=round(delay_s, 3))
+                await asyncio.sleep(delay_s)
+            else:
+                self.outage.is_over()
+                return answer

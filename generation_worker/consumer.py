@@ -15,6 +15,7 @@ from groundwire.queue import scripts
 from groundwire.queue.connection import is_cluster
 from groundwire.queue.ending import EXPIRED, EndAttempt, Ending, dead_letter
 from groundwire.queue.keys import GROUP, PartitionKeys
+from groundwire.queue.outage import Outage
 from groundwire.v1 import error_pb2
 
 log = structlog.get_logger()
@@ -45,6 +46,7 @@ class Consumer:
         self._by_stream = {keys.jobs.encode(): keys for keys in self._partitions}
         self._worker_id = worker_id
         self._lease_s = lease_s
+        self._outage_of_jobs = Outage()
         self._reread_own = False
         # Claims whose reply was lost may have been made: repeated with the same nonce they are recognised.
         self._doubtful_nonces: dict[bytes, str] = {}
@@ -217,4 +219,5 @@ class Consumer:
             sequence=sequence,
             lease_s=self._lease_s,
             alone=alone,
+            outage=self._outage_of_jobs,
         )

@@ -171,10 +171,12 @@ class _Run:
             try:
                 self._note(await self._claimed.renew())
                 backoff.reset()
+                self._claimed.outage.is_over()
                 delay_s = self._claimed.lease_s / _RENEWALS_PER_LEASE
             except RedisError as error:
                 delay_s = backoff.next_s()
-                log.warning("lease not renewed", job_id=self._claimed.job.job_id, error=str(error))
+                self._claimed.outage.goes_on(error)
+                log.debug("lease not renewed", job_id=self._claimed.job.job_id)
             await asyncio.sleep(delay_s)
 
     async def watch_hold(self) -> None:
@@ -261,5 +263,5 @@ class _Run:
 
     async def _hand_back(self) -> None:
         """Return the job to the queue; it is generated anew."""
-        await self._claimed.hand_back()
-        log.info("job handed back", job_id=self._claimed.job.job_id, attempt=self._claimed.attempt)
+        hold = await self._claimed.hand_back()
+        log.info("job handed back", job_id=self._claimed.job.job_id, attempt=self._claimed.attempt, result=hold.value)

@@ -12,6 +12,10 @@ class StoredEvent:
 
     event: job_pb2.JobEvent
     incarnation: bytes
+    nonce: bytes
+    """Of the claim that it was written under; empty when that is not known."""
+    begins_after: int
+    """The sequence after which that claim's attempt began."""
 
 
 def decode_event(entry_id: bytes, fields: Mapping[bytes, bytes]) -> StoredEvent:
@@ -23,4 +27,7 @@ def decode_event(entry_id: bytes, fields: Mapping[bytes, bytes]) -> StoredEvent:
         event.delta.text = text
     elif event.WhichOneof("event") == "ended":
         event.ended.text = text
-    return StoredEvent(event, fields[b"incarnation"])
+    # Versions before wrote neither of the last two, and may still as long as not all processes are updated.
+    return StoredEvent(
+        event, fields[b"incarnation"], fields.get(b"nonce", b""), int(fields.get(b"begins_after", event.sequence))
+    )

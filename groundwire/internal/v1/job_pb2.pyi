@@ -123,7 +123,9 @@ class GenerationJob(_message.Message):
 
     @_builtins.property
     def deadline(self) -> _timestamp_pb2.Timestamp:
-        """When the job expires."""
+        """When the job expires: in the queue by the server's clock. The worker that takes the job replaces it by what remains
+        by Redis's clock, told by its own.
+        """
 
     @_builtins.property
     def stops(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:

@@ -17,7 +17,8 @@ if waiting >= max_depth then return 'full' end
 local callers = redis.call('ZCARD', line_of('interactive', caller)) + redis.call('ZCARD', line_of('batch', caller))
 if callers >= max_share or class == 'batch' and waiting >= max_share then return 'caller_full' end
 
--- A script that fails stays half done: what could be of a wrong type is read before anything is written.
+-- A script that fails stays half done, so the stream is read before anything is written: others are told its name (of
+-- autoscalers, say), and could have put something else there. The other keys' names are only known to these scripts.
 local tickets = redis.call('XLEN', JOBS)
 
 local now = now_ms()

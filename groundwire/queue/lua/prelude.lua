@@ -10,9 +10,12 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
+-- An event says under which claim it was written, and after which event that claim (or its last attempt) began: who has
+-- seen later events of another claim knows by it that an older state was put back.
 local function add_event(sequence, event, text)
-  redis.call('XADD', EVENTS, string.format('%d-0', sequence), 'incarnation', redis.call('HGET', JOB, 'incarnation'),
-    'event', event, 'text', text)
+  local job = redis.call('HMGET', JOB, 'incarnation', 'nonce', 'attempt_sequence')
+  redis.call('XADD', EVENTS, string.format('%d-0', sequence), 'incarnation', job[1], 'event', event, 'text', text,
+    'nonce', job[2] or '', 'begins_after', job[3] or '0')
   redis.call('HSET', JOB, 'sequence', sequence)
 end
 

@@ -196,7 +196,7 @@ class AnswerQueue:
         """
         keys = self._partition(job_id)
         looked = await answered(lambda: scripts.LOOK.run(self._redis, keys.of_script(job_id)))
-        now_ms, _, state, _, _, nonce, _, lease_until_ms = cast("Looked", looked)
+        now_ms, _, state, _, _, nonce, _, lease_until_ms, _ = cast("Looked", looked)
         if nonce is None or (state == b"running" and int(lease_until_ms or 0) + GRACE_MS > now_ms):
             return False
         ending = Ending(job_pb2.JOB_OUTCOME_FAILED, error_pb2.ERROR_REASON_NO_WORKER, why)

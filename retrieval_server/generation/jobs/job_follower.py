@@ -13,7 +13,7 @@ from groundwire.internal.v1 import job_pb2
 from groundwire.queue import scripts
 from groundwire.queue.connection import Backoff
 from groundwire.queue.ending import EXPIRED, WHATEVER_NONCE, EndAttempt, Ending
-from groundwire.queue.events import decode_event
+from groundwire.queue.events import StoredEvent, decode_event
 from groundwire.queue.keys import PartitionKeys
 from groundwire.v1 import error_pb2
 from retrieval_server.errors import Unavailable
@@ -27,7 +27,9 @@ DEADLINE_GRACE_S = 0.4
 UNKNOWN_DEADLINE_PATIENCE_S = 10.0
 _EVENTS_AT_ONCE = 256
 _SHORTEST_BLOCK_S = 0.02
-Looked = tuple[int, bytes | None, bytes | None, bytes | None, bytes | None, bytes | None, int, bytes | None]
+Looked = tuple[
+    int, bytes | None, bytes | None, bytes | None, bytes | None, bytes | None, int, bytes | None, bytes | None
+]
 """What `look.lua` returns."""
 
 _LOST = Ending(
@@ -64,6 +66,8 @@ class JobFollower:
         self._ttl_s = ttl_s
         self._let_go = let_go
         self._incarnation: bytes | None = None
+        # Of the claim that wrote what was told last; empty when that is not known.
+        self._nonce = b""
         # By this process's clock, from the time that Redis says remains.
         self._give_up_s = time.monotonic() + UNKNOWN_DEADLINE_PATIENCE_S
         self._look_again_s = self._give_up_s
@@ -94,16 +98,16 @@ class JobFollower:
                 is_known = False
                 await asyncio.sleep(backoff.next_s())
                 continue
-            for event in events:
-                self._sequence = event.sequence
-                yield event
-                if event.HasField("ended"):
+            for stored in events:
+                self._sequence, self._nonce = stored.event.sequence, stored.nonce
+                yield stored.event
+                if stored.event.HasField("ended"):
                     return
 
     async def _look(self) -> bool:
         """Return whether the job that is followed is there still; end it when its time is over."""
         stored = await scripts.LOOK.run(self._redis, self._keys.of_script(self._job_id))
-        now_ms, incarnation, state, sequence, deadline_ms, nonce, has_events, _ = cast("Looked", stored)
+        now_ms, incarnation, state, sequence, deadline_ms, nonce, has_events, _, begins_after = cast("Looked", stored)
         if state is None or self._incarnation not in (None, incarnation):
             return False
         self._incarnation = incarnation
@@ -117,6 +121,8 @@ class JobFollower:
             return False
         # An older state was put back (a failover to a replica that lagged): what follows is numbered anew from there.
         self._sequence = min(self._sequence, int(sequence or 0))
+        if state == b"running":
+            self._go_back(nonce, int(begins_after or self._sequence))
         # Nobody but the follower and the reaper ends a job that waits; a worker deserves to do it itself.
         grace_s = 0.0 if state == b"waiting" else DEADLINE_GRACE_S
         overdue_s = (now_ms - int(deadline_ms or 0)) / 1000
@@ -128,7 +134,7 @@ class JobFollower:
             )
         return True
 
-    async def _read(self) -> list[job_pb2.JobEvent]:
+    async def _read(self) -> list[StoredEvent]:
         """Return the next events; none when none came for a while. Raises Unavailable when the server stops."""
         answer = await self._unless_let_go(
             self._blocking_redis.xread(
@@ -143,7 +149,20 @@ class JobFollower:
         # The id may be in use anew, after a flush or a failure: those events are of another job.
         if any(one.incarnation != self._incarnation for one in stored):
             return []
-        return [one.event for one in stored]
+        # An end has the whole text by itself.
+        if stored and not stored[0].event.HasField("ended") and self._go_back(stored[0].nonce, stored[0].begins_after):
+            return []
+        return stored
+
+    def _go_back(self, nonce: bytes | None, begins_after: int) -> bool:
+        """Go back to where a claim began if an older state was put back before it; return whether that is so.
+
+        A claim begins after all that the claims before it have written, so nobody can have seen more of theirs.
+        """
+        if self._nonce in (b"", nonce) or begins_after >= self._sequence:
+            return False
+        self._sequence = begins_after
+        return True
 
     async def _unless_let_go(self, reading: Awaitable[Any]) -> Any:
         """Return what is read, or raise at once when the server stops: by the end of a block calls may be cut off.

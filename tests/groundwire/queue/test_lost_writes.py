@@ -1,7 +1,6 @@
 """Storage that forgets a part: an older state that was put back, or keys that were evicted one by one."""
 
 import pytest
-from redis.asyncio import Redis
 
 from generation_worker.claimed_job import Hold
 from groundwire.internal.v1 import job_pb2
@@ -12,26 +11,10 @@ from retrieval_server.errors import Unavailable
 from retrieval_server.generation.jobs.answer_queue import EnqueueOutcome
 from retrieval_server.generation.jobs.job_reaper import JobReaper
 from tests.generation_worker.harness import all_events, end_of, kind, next_job, put
+from tests.groundwire.queue.stored_state import StoredState
 
 KEYS = PartitionKeys(0)
 FINISHED = Ending(job_pb2.JOB_OUTCOME_FINISHED)
-
-
-class State:
-    """All that Redis holds, to be put back as a restart from an old file does, or a failover to a replica that lags."""
-
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-        self._dumped: dict[bytes, bytes] = {}
-
-    async def save(self) -> None:
-        keys = await self._redis.keys("*")
-        self._dumped = {key: await self._redis.dump(key) for key in keys}
-
-    async def put_back(self) -> None:
-        await self._redis.flushall()
-        for key, value in self._dumped.items():
-            await self._redis.restore(key, 0, value)
 
 
 async def _write_anew(consumer, *texts: str) -> None:
@@ -44,7 +27,7 @@ async def _write_anew(consumer, *texts: str) -> None:
 
 async def test_an_answer_of_which_a_part_was_lost_is_written_anew_and_never_told_as_whole(queue, make_consumer, redis):
     await put(queue, "j")
-    state = State(redis)
+    state = StoredState(redis)
     job = await next_job(make_consumer())
     await job.started(job_pb2.JobStarted(worker_id="w1"))
     await job.delta("one ")
@@ -68,7 +51,7 @@ async def test_an_answer_of_which_a_part_was_lost_is_written_anew_and_never_told
 
 async def test_an_answer_of_which_the_last_part_was_lost_is_not_finished(queue, make_consumer, redis):
     await put(queue, "j")
-    state = State(redis)
+    state = StoredState(redis)
     job = await next_job(make_consumer())
     await job.delta("one ")
     await state.save()
@@ -111,33 +94,6 @@ async def test_a_job_whose_events_were_evicted_is_lost_at_once_and_may_be_asked_
     assert await put(queue, "j") is EnqueueOutcome.CREATED
 
 
-async def _as_two_hours_ago(redis: Redis, job_id: str, *sets: str) -> None:
-    """Let all times of a job lie as far ahead as when the clock is set back by two hours."""
-    for field in ("deadline_ms", "lease_until_ms"):
-        if await redis.hexists(KEYS.job(job_id), field):
-            await redis.hincrby(KEYS.job(job_id), field, 7_200_000)
-    for name in sets:
-        await redis.zincrby(name, 7_200_000, job_id)
-
-
-async def test_when_the_clock_was_set_back_no_lease_and_no_deadline_lasts_longer_than_it_was_given(
-    queue, make_consumer, redis
-):
-    await put(queue, "running", timeout_s=60)
-    job = await next_job(make_consumer("dead", lease_s=30))
-    await put(queue, "waiting", timeout_s=60)
-    await _as_two_hours_ago(redis, "running", KEYS.running)
-    await _as_two_hours_ago(redis, "waiting", KEYS.waiting)
-    await JobReaper(redis, [KEYS]).reap()
-    now_ms = (await redis.time())[0] * 1000
-    for job_id, name in (("running", KEYS.running), ("waiting", KEYS.waiting)):
-        deadline_ms = int(await redis.hget(KEYS.job(job_id), "deadline_ms"))
-        assert 58_000 < deadline_ms - now_ms <= 62_000
-        assert await redis.zscore(name, job_id) == deadline_ms
-    assert 28_000 < int(await redis.hget(KEYS.job("running"), "lease_until_ms")) - now_ms <= 32_000
-    assert await job.delta("goes on") is Hold.OK
-
-
 async def test_keys_of_others_under_the_names_of_jobs_hold_up_no_job(queue, make_consumer, redis):
     await redis.set(KEYS.job("text"), "no job")
     await redis.hset(KEYS.job("half"), mapping={"state": "waiting", "nonce": "n"})
@@ -154,6 +110,32 @@ async def test_keys_of_others_under_the_names_of_jobs_hold_up_no_job(queue, make
     consumer = make_consumer()
     while (job := await next_job(consumer)).job.job_id != "j":
         await job.end(FINISHED)
+
+
+@pytest.mark.parametrize(
+    "garbled",
+    [
+        {"lease_until_ms": None},
+        {"lease_until_ms": "soon"},
+        {"lease_ms": "long"},
+        {"deadline_ms": "later"},
+        {"timeout_ms": ""},
+        {"crashes": "many"},
+        {"max_crashes": "0x"},
+        {"entry": None, "lease_until_ms": "9999999999999"},
+    ],
+    ids=str,
+)
+async def test_a_job_whose_numbers_are_none_ends_no_reap(queue, make_consumer, redis, garbled: dict[str, str | None]):
+    await put(queue, "garbled")
+    await next_job(make_consumer())
+    for field, value in garbled.items():
+        await (
+            redis.hdel(KEYS.job("garbled"), field) if value is None else redis.hset(KEYS.job("garbled"), field, value)
+        )
+    await put(queue, "overdue", timeout_s=-60)
+    await JobReaper(redis, [KEYS]).reap()
+    assert (await end_of(queue, "overdue")).outcome == job_pb2.JOB_OUTCOME_EXPIRED
 
 
 async def test_a_job_that_cannot_be_put_in_line_leaves_nothing_behind(queue, redis):

@@ -85,7 +85,7 @@ async def test_who_waits_for_events_is_let_go_at_once_and_not_when_the_read_ends
     events = queue.follow("j")
     await anext(events)
     waiting = asyncio.create_task(anext(events))
-    await asyncio.sleep(0.1)  # until it reads
+    await eventually(lambda: is_read_by(queue, 1), timeout_s=10, what="the follower reads")
     queue.let_go()
     with pytest.raises(Unavailable) as refused:
         await asyncio.wait_for(waiting, 10)
