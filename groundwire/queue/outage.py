@@ -9,6 +9,8 @@ from redis.exceptions import RedisError
 log = structlog.get_logger()
 
 REMINDER_INTERVAL_S = 600.0
+QUIET_S = 30.0
+"""What comes after so long without a failure is another outage."""
 MOST_PROBLEMS = 16
 """So many different ones are told within the interval: their words may hold what differs each time."""
 
@@ -17,10 +19,11 @@ MOST_PROBLEMS = 16
 class Outage:
     """What one part of a process has said of it. Who asks again every second would fill a disk otherwise.
 
-    That holds too for a queue that fails every second time: a success does not make what was said news again.
+    That holds too for a queue that fails every second time: a success alone does not make what was said news again.
     """
 
     _said_s: dict[str, float] = field(default_factory=dict)
+    _failed_s: float = 0.0
     _failure_count: int = 0
     _is_told: bool = False
 
@@ -28,6 +31,9 @@ class Outage:
         """Note a failure."""
         self._failure_count += 1
         now_s = time.monotonic()
+        if now_s - self._failed_s > QUIET_S:
+            self._said_s.clear()
+        self._failed_s = now_s
         self._said_s = {one: said_s for one, said_s in self._said_s.items() if now_s - said_s < REMINDER_INTERVAL_S}
         problem = str(error)
         if problem not in self._said_s and len(self._said_s) < MOST_PROBLEMS:

@@ -50,6 +50,18 @@ def test_a_queue_that_fails_every_second_time_is_told_once_an_interval(monkeypat
     ]
 
 
+def test_an_outage_after_a_quiet_while_is_another_one(monkeypatch):
+    now_s = 1000.0
+    monkeypatch.setattr(outage_module.time, "monotonic", lambda: now_s)
+    outage = Outage()
+    with structlog.testing.capture_logs() as logs:
+        for moment_s in (1000.0, 1001.0, 1040.0):
+            now_s = moment_s
+            outage.goes_on(RedisConnectionError("refused"))
+            outage.is_over()
+    assert [log["event"] for log in logs] == ["queue cannot be used", "queue can be used again"] * 2
+
+
 def test_problems_that_are_worded_anew_each_time_fill_neither_disk_nor_memory():
     outage = Outage()
     with structlog.testing.capture_logs() as logs:
