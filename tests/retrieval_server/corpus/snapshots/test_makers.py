@@ -40,7 +40,10 @@ class Maker:
             text=True,
         )
         assert self.process.stdout is not None
-        self.partial = Path(self.process.stdout.readline().strip())
+        told = self.process.stdout.readline().strip()
+        if not told:  # an empty path would be the working directory, which these tests change
+            pytest.fail(f"the maker ended with {self.process.wait()} before it said where its snapshot is")
+        self.partial = Path(told)
 
     def end(self, number: int | None = None) -> int:
         """Let it finish, or end it by a signal; its exit code."""
