@@ -163,7 +163,9 @@ class CorpusCalls:
     ) -> corpus.WrittenDocument:
         """Add or replace one document; when this returns it is durable and found by the next query.
 
-        `etag` names the version that is to be replaced; a Conflict when it is another one.
+        `etag` names the version that is to be replaced; a Conflict when it is another one. Without a `source` it is
+        "api", and a Conflict PATH_TAKEN where only another source shows a document at the path: naming "api" keeps
+        both; naming that source, with its relative path, replaces its document until the source is indexed again.
         """
         request = _corpus_requests.put_document_request(
             corpus.DocumentKey(source, relative_path),

@@ -114,7 +114,12 @@ def put_command(
     must_be_new: bool,
     collection: str,
 ) -> None:
-    """Store FILE, or standard input for "-", and wait until it can be found."""
+    """Store FILE, or standard input for "-", and wait until it can be found.
+
+    A document that its source has at PATH is replaced. Where only another source shows one, such as a folder that was
+    indexed, nothing is stored until --source says what is meant: api keeps both; the other's name, with --path as it
+    stands there, replaces that one until the folder is indexed again.
+    """
     if file == STDIN and path is None:
         raise click.UsageError("standard input has no name: give it one with --path")
     path = path or os.path.normpath(file).replace(os.sep, "/")

@@ -185,14 +185,15 @@ class CorpusServiceServicer:
     def SyncDocuments(self, request_iterator, context):
         """SyncDocuments brings a source up to date: the client offers hashes, the server asks only for what it lacks. The
         summary is the terminal message; by then everything is durable and lexically searchable. One at a time syncs a
-        source: ABORTED / SYNC_IN_PROGRESS for another, which may try again when that has ended.
+        source: ABORTED / SYNC_IN_PROGRESS for another, which may try again when that has ended. Documents of other sources
+        stay as they are, also where they are shown at the path of a file: then both are found.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PutDocument(self, request, context):
-        """PutDocument adds or replaces one document.
+        """PutDocument adds or replaces one document. Without a source it adds none where another source shows one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

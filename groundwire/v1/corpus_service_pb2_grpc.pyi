@@ -53,10 +53,11 @@ class CorpusServiceStub:
     SyncDocuments: _grpc.StreamStreamMultiCallable[_sync_pb2.SyncDocumentsRequest, _sync_pb2.SyncDocumentsResponse]
     """SyncDocuments brings a source up to date: the client offers hashes, the server asks only for what it lacks. The
     summary is the terminal message; by then everything is durable and lexically searchable. One at a time syncs a
-    source: ABORTED / SYNC_IN_PROGRESS for another, which may try again when that has ended.
+    source: ABORTED / SYNC_IN_PROGRESS for another, which may try again when that has ended. Documents of other sources
+    stay as they are, also where they are shown at the path of a file: then both are found.
     """
     PutDocument: _grpc.UnaryUnaryMultiCallable[_document_pb2.PutDocumentRequest, _document_pb2.PutDocumentResponse]
-    """PutDocument adds or replaces one document."""
+    """PutDocument adds or replaces one document. Without a source it adds none where another source shows one."""
     GetDocument: _grpc.UnaryUnaryMultiCallable[_document_pb2.GetDocumentRequest, _document_pb2.GetDocumentResponse]
     """GetDocument returns one document, by id or display path."""
     ListDocuments: _grpc.UnaryUnaryMultiCallable[_document_pb2.ListDocumentsRequest, _document_pb2.ListDocumentsResponse]
@@ -113,10 +114,11 @@ class CorpusServiceAsyncStub(CorpusServiceStub):
     SyncDocuments: _aio.StreamStreamMultiCallable[_sync_pb2.SyncDocumentsRequest, _sync_pb2.SyncDocumentsResponse]  # type: ignore[assignment]
     """SyncDocuments brings a source up to date: the client offers hashes, the server asks only for what it lacks. The
     summary is the terminal message; by then everything is durable and lexically searchable. One at a time syncs a
-    source: ABORTED / SYNC_IN_PROGRESS for another, which may try again when that has ended.
+    source: ABORTED / SYNC_IN_PROGRESS for another, which may try again when that has ended. Documents of other sources
+    stay as they are, also where they are shown at the path of a file: then both are found.
     """
     PutDocument: _aio.UnaryUnaryMultiCallable[_document_pb2.PutDocumentRequest, _document_pb2.PutDocumentResponse]  # type: ignore[assignment]
-    """PutDocument adds or replaces one document."""
+    """PutDocument adds or replaces one document. Without a source it adds none where another source shows one."""
     GetDocument: _aio.UnaryUnaryMultiCallable[_document_pb2.GetDocumentRequest, _document_pb2.GetDocumentResponse]  # type: ignore[assignment]
     """GetDocument returns one document, by id or display path."""
     ListDocuments: _aio.UnaryUnaryMultiCallable[_document_pb2.ListDocumentsRequest, _document_pb2.ListDocumentsResponse]  # type: ignore[assignment]
@@ -200,7 +202,8 @@ class CorpusServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_sync_pb2.SyncDocumentsResponse], _abc.AsyncIterator[_sync_pb2.SyncDocumentsResponse]]:
         """SyncDocuments brings a source up to date: the client offers hashes, the server asks only for what it lacks. The
         summary is the terminal message; by then everything is durable and lexically searchable. One at a time syncs a
-        source: ABORTED / SYNC_IN_PROGRESS for another, which may try again when that has ended.
+        source: ABORTED / SYNC_IN_PROGRESS for another, which may try again when that has ended. Documents of other sources
+        stay as they are, also where they are shown at the path of a file: then both are found.
         """
 
     @_abc_1.abstractmethod
@@ -209,7 +212,7 @@ class CorpusServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _document_pb2.PutDocumentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_document_pb2.PutDocumentResponse, _abc.Awaitable[_document_pb2.PutDocumentResponse]]:
-        """PutDocument adds or replaces one document."""
+        """PutDocument adds or replaces one document. Without a source it adds none where another source shows one."""
 
     @_abc_1.abstractmethod
     def GetDocument(

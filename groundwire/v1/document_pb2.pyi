@@ -26,7 +26,9 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class DocumentKey(_message.Message):
-    """DocumentKey identifies a document by where it came from."""
+    """DocumentKey identifies a document by where it came from. Sources do not touch each other's documents: those of several
+    sources may be shown at one path, and each is found, changed and removed by itself.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -99,7 +101,7 @@ class Document(_message.Message):
     document_id: _builtins.str
     """Identifies it within its collection; made from its key."""
     path: _builtins.str
-    """Display path: the source's prefix joined with the relative path."""
+    """Display path: the source's prefix joined with the relative path. Other sources may show documents at it, too."""
     language: _builtins.str
     """Language or format, lower case."""
     kind: _passage_pb2.ContentKind.ValueType
@@ -236,7 +238,11 @@ class PutDocumentRequest(_message.Message):
     """
     @_builtins.property
     def key(self) -> Global___DocumentKey:
-        """Where it belongs; a document that is there is replaced whole, with all that was set on it."""
+        """Where it belongs; a document that is there is replaced whole, with all that was set on it. When no source is named,
+        none is added beside a document that another source shows at its path: ALREADY_EXISTS / PATH_TAKEN. Naming the
+        source "api" keeps both. Naming that document's source, with its relative path, replaces it until the source's next
+        sync, which brings the client's file back, or with `prune` removes what the client does not have.
+        """
 
     @_builtins.property
     def metadata(self) -> _containers.MessageMap[_builtins.str, _metadata_pb2.MetadataValue]:
@@ -310,7 +316,7 @@ class GetDocumentRequest(_message.Message):
     document_id: _builtins.str
     """By id."""
     path: _builtins.str
-    """By display path; INVALID_ARGUMENT when documents of several sources are shown at it."""
+    """By display path; INVALID_ARGUMENT, with their ids, when documents of several sources are shown at it."""
     include_text: _builtins.bool
     """Fill in its text. Default false."""
     def __init__(

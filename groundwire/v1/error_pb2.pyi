@@ -100,6 +100,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """The collection is being created, removed, rebuilt or put back to a snapshot, which excludes this call; try again when
     that has ended. Metadata has `collection` and `work`.
     """
+    ERROR_REASON_PATH_TAKEN: _ErrorReason.ValueType  # 33
+    """Another source shows a document at the path where one was to be added, and the request named no source; metadata has
+    the `path`, and that document's `source` and `document_id`.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason says why a call or an item failed, for machines. A failed call carries the name, without the
@@ -180,6 +184,10 @@ ask for another mode.
 ERROR_REASON_COLLECTION_BUSY: ErrorReason.ValueType  # 32
 """The collection is being created, removed, rebuilt or put back to a snapshot, which excludes this call; try again when
 that has ended. Metadata has `collection` and `work`.
+"""
+ERROR_REASON_PATH_TAKEN: ErrorReason.ValueType  # 33
+"""Another source shows a document at the path where one was to be added, and the request named no source; metadata has
+the `path`, and that document's `source` and `document_id`.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
 

@@ -70,6 +70,7 @@ def document_to_put(request: document_pb2.PutDocumentRequest) -> DocumentToPut:
         raise InvalidRequest(FieldError("must_be_new", "a document with an etag is not new; set one of the two"))
     return DocumentToPut(
         source_key=request.key.source or DEFAULT_SOURCE,
+        is_source_named=bool(request.key.source),
         file=File(
             request.key.relative_path,
             request.content if body == "content" else request.text.encode(),

@@ -187,10 +187,8 @@ def _find_document(reader: CorpusReader, request: document_pb2.GetDocumentReques
         return reader.document(request.document_id)
     found = reader.documents_at(request.path)
     if len(found) > 1:
-        sources = ", ".join(document.source_key for document in found)
-        raise InvalidRequest(
-            FieldError("path", f"documents of several sources are shown so ({sources}); use document_id")
-        )
+        ids = ", ".join(f"{document.document_id} of {document.source_key!r}" for document in found)
+        raise InvalidRequest(FieldError("path", f"documents of several sources are shown so; use a document_id: {ids}"))
     return found[0] if found else None
 
 

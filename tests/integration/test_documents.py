@@ -48,6 +48,21 @@ def test_a_document_is_put_found_changed_and_removed(client, tmp_path: Path) -> 
     assert client("search", "sluice springs").stdout == "Nothing matches.\n"
 
 
+def test_a_put_over_an_indexed_file_asks_which_source_is_meant(client, tmp_path: Path) -> None:
+    tides = tmp_path / "tides.md"
+    tides.write_text("The sluice closes at springs.\n", encoding="utf-8")
+    client("index", ".", "--source", "coast").assert_ok()
+    tides.write_text("The sluice closes at neaps.\n", encoding="utf-8")
+    client("docs", "put", "tides.md").assert_refused("'coast'")
+    assert "springs" in client("docs", "get", "tides.md", "--text").stdout
+    replaced = client("docs", "put", "tides.md", "--source", "coast", "--json").assert_ok().json["document"]
+    assert "neaps" in client("docs", "get", "tides.md", "--text").stdout
+    added = client("docs", "put", "tides.md", "--source", "api", "--json").assert_ok().json["document"]
+    client("docs", "rm", "tides.md").assert_refused(added["document_id"])
+    client("docs", "rm", "--id", added["document_id"]).assert_ok()
+    assert client("docs", "get", "tides.md", "--json").json["document_id"] == replaced["document_id"]
+
+
 def test_documents_are_listed_and_removed_by_what_they_are(client, tmp_path: Path) -> None:
     for number in range(4):
         (tmp_path / f"n{number}.md").write_text(f"number {number}\n", encoding="utf-8")

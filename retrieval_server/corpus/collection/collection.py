@@ -111,7 +111,8 @@ class Collection:
         """Commit `change`, make it visible and return its response.
 
         Raises GroundwireError OUTCOME_UNKNOWN when it is durable but could not be made visible: repeating it is safe,
-        and `catch_up` makes it visible. ETAG_MISMATCH when another version is there than the change expects.
+        and `catch_up` makes it visible. ETAG_MISMATCH when another version is there than the change expects,
+        PATH_TAKEN when another source shows a document at a path that was not to be shared.
         """
         # Asked here, too: an equal request may have been carried out while this one was prepared.
         earlier = self.earlier_response(answered.claim) if answered.claim is not None else None

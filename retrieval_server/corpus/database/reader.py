@@ -20,6 +20,7 @@ from retrieval_server.corpus.database.document_rows import StoredDocument, displ
 from retrieval_server.corpus.database.originals import read_original
 from retrieval_server.corpus.database.passage_rows import PASSAGES_BY_ID, passage_of_row
 from retrieval_server.corpus.database.schema import connect
+from retrieval_server.corpus.database.shown_paths import documents_at
 from retrieval_server.corpus.documents.changes import EmbeddedWindows
 from retrieval_server.corpus.documents.metadata import filterable, set_title_of
 from retrieval_server.corpus.documents.moved_windows import MovedFile, moved_windows
@@ -149,13 +150,9 @@ class CorpusReader:
             return None if found is None else (found, read_original(self._connection, found))
 
     def documents_at(self, path: str) -> list[StoredDocument]:
-        """Return the living documents that are shown at a path: sources with equal prefixes may share it."""
-        found: list[StoredDocument] = []
-        for (prefix,) in self._connection.execute("SELECT DISTINCT display_prefix FROM sources").fetchall():
-            relative_path = path.removeprefix(display_path(prefix, ""))
-            if display_path(prefix, relative_path) == path:
-                found += self._living("s.display_prefix = ? AND d.relative_path = ?", prefix, relative_path)
-        return found
+        """Return the living documents that are shown at a path, by the keys of their sources."""
+        with self._one_moment():
+            return documents_at(self._connection, path, with_text=True)
 
     def documents_after(self, place: ListPlace, wanted: PassageFilter, limit: int) -> list[StoredDocument]:
         """Return the first living documents behind a place that a filter means, by path, without their texts."""

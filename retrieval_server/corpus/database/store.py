@@ -12,6 +12,7 @@ from groundwire.v1 import error_pb2
 from retrieval_server.corpus.database.document_rows import StoredDocument, insert_document, stored_documents
 from retrieval_server.corpus.database.request_log import RequestClaim, earlier_response, remember_response
 from retrieval_server.corpus.database.schema import connect, create_or_check
+from retrieval_server.corpus.database.shown_paths import check_unshared
 from retrieval_server.corpus.database.vector_rows import VectorRows
 from retrieval_server.corpus.documents.changes import (
     CommittedChange,
@@ -88,7 +89,8 @@ class CorpusStore(VectorRows):
 
         `stage` gets each chunk that it adds, before anything is durable; what it raises passes through, and undoes all.
 
-        Raises GroundwireError ETAG_MISMATCH, and changes nothing, when another version is there than was expected.
+        Raises GroundwireError ETAG_MISMATCH, and changes nothing, when another version is there than was expected;
+        Conflict PATH_TAKEN when another source shows a document at a path that was not to be shared.
         """
         with self._transaction():
             generation = self.generation + 1
@@ -154,6 +156,8 @@ class CorpusStore(VectorRows):
             or self._etag(place, source_id, document.relative_path) == expected
         ]
         for relative_path in (*(d.relative_path for d in documents), *change.removed_paths):
+            if relative_path in change.unshared_paths:
+                check_unshared(self._connection, source_id, relative_path)
             self._check_etag(change.expected_etags.get(relative_path), place, source_id, relative_path)
             for row in self._bury(place, generation, source_id, relative_path):
                 dead[relative_path] = row

@@ -1,7 +1,7 @@
 """What a commit is to do, and what it did: the words between those who change a collection and those who store it."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -57,6 +57,9 @@ class SourceChange:
     attributes_by_path: Mapping[str, PutAttributes] = field(default_factory=dict)
     # Relative path → the etag that must be there, "" for none; checked within the commit.
     expected_etags: Mapping[str, str] = field(default_factory=dict)
+    # Relative paths at which the source adds nothing while another source shows a document there; checked within the
+    # commit, before etags.
+    unshared_paths: Collection[str] = ()
     # Relative path → the etag of a version that is parsed anew: it stays that version, with its etag and its times. A
     # document that has another etag by now is left alone.
     rebuilt_etags: Mapping[str, str] = field(default_factory=dict)

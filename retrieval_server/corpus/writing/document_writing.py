@@ -24,6 +24,8 @@ class DocumentToPut:
     """A document as a caller puts it. `expected_etag` is "" for one that must be new, None for whatever is there."""
 
     source_key: str
+    # The caller named the source: the document may be added beside one that another source shows at its path.
+    is_source_named: bool
     file: File
     fields: SetFields
     expected_etag: str | None
@@ -42,7 +44,7 @@ class DocumentWriting:
     ) -> bytes:
         """Add or replace a document, that was perhaps parsed already, under the settings of a new collection.
 
-        Raises InvalidRequest for content that cannot be stored.
+        Raises InvalidRequest for content that cannot be stored, and what `Collection.apply_answered` does.
         """
         if (earlier := await self._earlier(answered)) is not None:
             return earlier
@@ -51,7 +53,14 @@ class DocumentWriting:
         if parsed is None:
             parsed = await parse_to_put(document.file, limits)
         attributes = PutAttributes(document.file.media_type, document.fields)
-        return await self._replace(document.source_key, parsed, attributes, document.expected_etag, answered)
+        return await self._replace(
+            document.source_key,
+            parsed,
+            attributes,
+            document.expected_etag,
+            answered,
+            may_share_path=document.is_source_named,
+        )
 
     async def update(
         self,
@@ -119,7 +128,14 @@ class DocumentWriting:
         return found
 
     async def _replace(
-        self, source_key: str, parsed: ParsedFile, attributes: PutAttributes, etag: str | None, answered: Answered
+        self,
+        source_key: str,
+        parsed: ParsedFile,
+        attributes: PutAttributes,
+        etag: str | None,
+        answered: Answered,
+        *,
+        may_share_path: bool = True,
     ) -> bytes:
         document, original = parsed.titled(attributes.fields.title or "")
         path = document.relative_path
@@ -132,6 +148,7 @@ class DocumentWriting:
             originals_by_path={} if original is None else {path: original},
             attributes_by_path={path: attributes},
             expected_etags={} if etag is None else {path: etag},
+            unshared_paths=() if may_share_path else (path,),
         )
         return await self._opened.write(Collection.apply_answered, change, answered)
 
