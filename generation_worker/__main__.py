@@ -2,13 +2,12 @@
 
 import argparse
 import asyncio
-import signal
-import sys
 from typing import NoReturn
 
 from pydantic import ValidationError
 
 from generation_worker.settings import WorkerSettings
+from generation_worker.starting import Starting
 from groundwire import __version__
 from groundwire.logs import configure_logs
 from groundwire.models.locate import ModelCorrupt, ModelMissing
@@ -21,6 +20,7 @@ EXIT_CANNOT_START = 2
 def main() -> None:
     """Run the worker; exit with 2 and one line when it cannot start."""
     open_missing_streams()
+    starting = Starting()
     parser = argparse.ArgumentParser(
         prog="generation-worker",
         description="Takes answer jobs from Redis and generates, here or elsewhere. Settings, by environment: "
@@ -35,23 +35,22 @@ def main() -> None:
         name = f"GROUNDWIRE_{str(first['loc'][0]).upper()}: " if first["loc"] else ""
         _refuse(f"{name}{first['msg'].removeprefix('Value error, ')}")
     configure_logs("generation-worker", settings.log_level)
-    # Until the worker takes over: a stop while the model loads must not leave temporary files behind.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         parse_redis_url(settings.redis_url)  # refused before the model is loaded
-        _run(settings)
+        _run(settings, starting)
     except (ModelMissing, ModelCorrupt, RedisUrlError) as error:
         _refuse(str(error))
 
 
-def _run(settings: WorkerSettings) -> None:
+def _run(settings: WorkerSettings, starting: Starting) -> None:
     # Imported late: without llama.cpp, which is looked for when it is needed, all of this is soon said to be wrong.
     from generation_worker.backends.configured import configured_backends
     from generation_worker.engine.model_unusable import ModelUnusableError
     from generation_worker.worker import run_worker
 
     try:
-        backends = configured_backends(settings)
+        with starting.loading():
+            backends = configured_backends(settings)
     except ModelUnusableError as error:
         _refuse(f"{error}; set GROUNDWIRE_GENERATOR_PATH to a GGUF chat model, or unset it to use the default one")
     asyncio.run(run_worker(settings, backends))

@@ -3,14 +3,16 @@
 import asyncio
 import itertools
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 from generation_worker.backends.backend import GenerationStopped, OnStep
 from generation_worker.engine.protocol import Engine, GenerationDone, GenerationFailed, GenerationStep
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import answer_pb2
 
+_T = TypeVar("_T")
 _LoopStep = tuple[int, GenerationStep | GenerationStopped]
 _LAST = (GenerationDone, GenerationFailed, GenerationStopped)
 
@@ -20,6 +22,9 @@ class EngineThread:
 
     All methods are for the event loop's thread, which is also where `on_step` is called. Every generation's last step
     is exactly one GenerationDone, GenerationFailed or GenerationStopped.
+
+    When the engine fails where it must not, all that goes on fails, and `start` raises RuntimeError from then on: the
+    process is to be started anew.
     """
 
     name = "llama.cpp"
@@ -33,6 +38,7 @@ class EngineThread:
         self._to_start: list[tuple[int, job_pb2.GenerationJob]] = []
         self._to_stop: list[int] = []
         self._is_closed = False
+        self._fault: Exception | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         # A daemon: a step that never ends must not keep the process from ending.
         self._thread = threading.Thread(target=self._run, name="generation", daemon=True)
@@ -68,6 +74,8 @@ class EngineThread:
 
     def start(self, job: job_pb2.GenerationJob, on_step: OnStep) -> int:
         """Begin a generation, once there are slots for it; return its key."""
+        if self._fault is not None:
+            raise RuntimeError("the engine's thread has ended") from self._fault
         key = next(self._keys)
         self._listeners[key] = on_step
         if self._loop is None:
@@ -99,6 +107,12 @@ class EngineThread:
         return self._is_closed or bool(self._to_start) or bool(self._to_stop) or not self.engine.is_idle
 
     def _run(self) -> None:
+        try:
+            self._serve()
+        except Exception as error:  # a thread that ended unseen would leave every job waiting for its deadline
+            self._hand_over(self._break_down, error)
+
+    def _serve(self) -> None:
         active: set[int] = set()
         while True:
             with self._changed:
@@ -137,11 +151,19 @@ class EngineThread:
 
     def _tell(self, steps: Sequence[_LoopStep]) -> set[int]:
         """Hand steps to the event loop; return whose last ones are among them."""
-        if steps and self._loop is not None:
-            # The loop may have been closed while a step was computed; then nobody waits for it.
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._deliver, steps)
+        if steps:
+            self._hand_over(self._deliver, steps)
         return {key for key, step in steps if isinstance(step, _LAST)}
+
+    def _hand_over(self, told: Callable[[_T], None], what: _T) -> None:
+        # The loop may have been closed while a step was computed; then nobody waits for it.
+        with suppress(RuntimeError):
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(told, what)
+
+    def _break_down(self, error: Exception) -> None:
+        self._fault = error
+        self._deliver([(key, GenerationFailed(error)) for key in self._listeners])
 
     def _deliver(self, steps: Sequence[_LoopStep]) -> None:
         for key, step in steps:

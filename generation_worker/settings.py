@@ -110,6 +110,7 @@ class WorkerSettings(BaseSettings):
             try:
                 parts = urlsplit(value)
                 is_port = parts.port != 0  # raises ValueError for what is none
+                (parts.hostname or "").encode("idna")  # as names are looked up; UnicodeError is a ValueError
             except ValueError:
                 raise ValueError("is no URL") from None
             if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc or not is_port:

@@ -1,5 +1,6 @@
 """The backends that the settings name."""
 
+import os
 from urllib.parse import urlsplit
 
 import structlog
@@ -44,7 +45,9 @@ def _llama(settings: WorkerSettings) -> GuardedBackend:
 
 def _generator(settings: WorkerSettings) -> GeneratorFile:
     if settings.generator_path is not None:
-        return GeneratorFile(settings.generator_path.stem, settings.generator_path)
+        # Callers are told the name, and that is text, which a file's name need not be.
+        name = os.fsencode(settings.generator_path.stem).decode(errors="replace")
+        return GeneratorFile(name, settings.generator_path)
     return generator_file(settings.models_dir)
 
 

@@ -1,6 +1,7 @@
 """Weights in a form that this processor computes fast."""
 
 import ctypes
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,5 +36,5 @@ def fast_weights(path: Path, model: Any) -> Iterator[Path | None]:
         params = llama_cpp.llama_model_quantize_default_params()
         params.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0
         params.allow_requantize = True
-        status = llama_cpp.llama_model_quantize(str(path).encode(), str(copy).encode(), ctypes.byref(params))
+        status = llama_cpp.llama_model_quantize(os.fsencode(path), os.fsencode(copy), ctypes.byref(params))
         yield copy if status == 0 else None

@@ -159,8 +159,17 @@ class LlamaEngine:
             for key in list(self._generations):
                 self._news.append((key, GenerationFailed(error)))
                 self._release(key)
-            self._llama.forget_all()
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Forget everything: what the sequences hold is not known."""
+        self._llama.forget_all()
+        for slot in self._slots:
+            slot.tokens = []
+        try:
             self._compute_start()
+        except ComputeInterrupted:  # then each prompt is read from its very beginning
+            self._llama.forget_all()
 
     def _write(self) -> None:
         """Compute one token of every text that is written, in one batch."""

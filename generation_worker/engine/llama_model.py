@@ -1,6 +1,7 @@
 """llama.cpp by its C interface: one model, one context of several sequences. To be used from one thread at a time."""
 
 import ctypes
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,10 @@ class LlamaModel:
                 if faster is not None:
                     llama_cpp.llama_model_free(self._model)
                     self._model = _load(faster, gpu_layer_count)
+        if llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model):
+            raise ModelUnusableError(
+                f"{path}: a recurrent model cannot take back what it has read, which is needed here"
+            )
         self._vocab = llama_cpp.llama_model_get_vocab(self._model)
         try:
             self.chat_frames = model_frames(self._model, self._vocab)
@@ -210,7 +215,7 @@ def _context_params(
 def _load(path: Path, gpu_layer_count: int) -> Any:
     params = llama_cpp.llama_model_default_params()
     params.n_gpu_layers = gpu_layer_count
-    model = llama_cpp.llama_model_load_from_file(str(path).encode(), params)
+    model = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
     if not model:
         why = "; ".join(_last_errors[:1]) or "no reason given"
         raise ModelUnusableError(f"{path} cannot be loaded by llama.cpp ({why})")

@@ -23,6 +23,7 @@ _PLAIN = frozenset({"username", "password", "client_name"})
 _TLS = frozenset({"ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_password", "ssl_cert_reqs", "ssl_check_hostname"})
 _SENTINEL = frozenset({"sentinel_username", "sentinel_password"})
 _CERT_REQS = frozenset({"none", "optional", "required"})
+_MAX_DATABASE_DIGITS = 9  # of the server's int
 _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 
 
@@ -117,7 +118,8 @@ def _nodes(hosts: str, default_port: int) -> tuple[tuple[str, int], ...]:
         try:
             split = urlsplit(f"//{one}")
             host, port = split.hostname, split.port
-        except ValueError:
+            unquote(host or "").encode("idna")  # what names are looked up by
+        except ValueError:  # UnicodeError is one
             raise RedisUrlError("has a host or port that is none: HOST:PORT, the port a number up to 65535") from None
         if not host:
             raise RedisUrlError("names no host")
@@ -128,7 +130,7 @@ def _nodes(hosts: str, default_port: int) -> tuple[tuple[str, int], ...]:
 def _database(text: str) -> int:
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit()):
+    if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DATABASE_DIGITS):
         raise RedisUrlError("has a database that is no number: redis://HOST:PORT/0")
     return int(text)
 
@@ -168,6 +170,7 @@ def _check_files(options: dict[str, Any]) -> None:
             # A password is never asked for at a terminal.
             password = options.get("ssl_password") or ""
             context.load_cert_chain(options["ssl_certfile"], options.get("ssl_keyfile"), password=lambda: password)
-    except OSError as error:  # ssl.SSLError is one
+    except (OSError, ValueError) as error:  # ssl.SSLError is one; a path with a NUL is no path
         named = " or ".join(name for name in _FILES if name in options)
-        raise RedisUrlError(f"has an {named} that cannot be used: {error.strerror or error.args[0]}") from error
+        why = getattr(error, "strerror", None) or error.args[0]
+        raise RedisUrlError(f"has an {named} that cannot be used: {why}") from error

@@ -67,6 +67,23 @@ async def test_a_stopped_generation_frees_its_slot_and_the_others_go_on(thread):
     thread.stop(key)  # once more: nothing happens
 
 
+async def test_an_engine_that_breaks_down_leaves_no_job_waiting(thread, monkeypatch):
+    key, stopped = start(thread, "say 100000 slowly 0.01")
+    _, other = start(thread, "say 100000 slowly 0.01")
+    async with asyncio.timeout(60):
+        await stopped.spoke.wait()
+
+    def broken(_: int) -> None:
+        raise OSError("the native state is lost")
+
+    monkeypatch.setattr(thread.engine, "stop", broken)
+    thread.stop(key)
+    for listener in (stopped, other):
+        assert isinstance((await listener.last()).error, OSError)
+    with pytest.raises(RuntimeError, match="thread has ended"):
+        start(thread, "say 1")
+
+
 async def test_a_stop_before_the_start_was_seen_counts(thread):
     key, listener = start(thread, "say 100000 slowly 1")
     thread.stop(key)

@@ -16,6 +16,8 @@ from generation_worker.settings import WorkerSettings
         ("OPENAI_URL", "host/v1"),
         ("OPENAI_URL", "http://host/v1?key=x"),
         ("OPENAI_URL", "http://host:99999/v1"),
+        ("OPENAI_URL", "http://ho..st/v1"),
+        ("OPENAI_URL", f"http://{'h' * 64}/v1"),
         ("OPENAI_URL", "http://ho st/v1"),
         ("OPENAI_EXTRA", '{"top_k": NaN}'),
         ("OPENAI_API_KEY", "two words"),

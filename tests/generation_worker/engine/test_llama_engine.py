@@ -254,8 +254,30 @@ def test_when_llama_cpp_fails_the_jobs_in_hand_fail_and_the_next_is_done(engine:
     assert text_of(engine, one) == expected
 
 
+def test_a_stop_while_it_recovers_from_a_failure_harms_no_later_job(engine: LlamaEngine, llama, monkeypatch):
+    one = job(text="The default timeout is 42 seconds.")
+    expected = text_of(engine, one)
+
+    def broken(rows: object) -> None:
+        monkeypatch.undo()
+        engine.interrupt()
+        raise ComputeError("llama_decode returned -3")
+
+    monkeypatch.setattr(llama, "compute", broken)
+    (steps,) = run(engine, one)
+    assert [type(step) for step in steps] == [PromptPacked, GenerationFailed]
+    assert text_of(engine, one) == expected
+
+
 def test_a_context_beyond_the_models_own_is_cut_to_it(model_path: Path):
     assert LlamaModel(model_path, context_tokens=10**6, sequence_count=1, thread_count=1).context_tokens == 8192
+
+
+@pytest.mark.parametrize("kind", ["recurrent", "hybrid"])
+def test_a_model_that_takes_nothing_back_is_refused_before_a_job_fails_by_it(model_path: Path, monkeypatch, kind: str):
+    monkeypatch.setattr(f"llama_cpp.llama_model_is_{kind}", lambda _: True)
+    with pytest.raises(ModelUnusableError, match="recurrent model cannot take back"):
+        LlamaModel(model_path, context_tokens=512, sequence_count=1, thread_count=1)
 
 
 def test_a_truncated_model_is_refused(model_path: Path, tmp_path: Path):

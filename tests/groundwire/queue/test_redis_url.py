@@ -22,6 +22,7 @@ def test_a_server_with_login_and_database():
         ("redis://h?db=5", ("h", 6379), 5),
         ("redis://[::1]:7/0", ("::1", 7), 0),
         ("REDIS://h", ("h", 6379), 0),
+        ("redis://my_cache.bücher", ("my_cache.bücher", 6379), 0),
     ],
 )
 def test_defaults_and_spellings(url, node, database):
@@ -75,6 +76,9 @@ def test_certificates_are_read():
         ("redis://:s3cret@:1", "names no host"),
         ("redis://h:port/0", "host or port"),
         ("redis://h:99999", "host or port"),
+        ("redis://cache..internal", "host or port"),
+        (f"redis://{'h' * 64}", "host or port"),
+        (f"redis://h:1/{'9' * 5000}", "database that is no number"),
         ("redis://h:1/notadb", "database that is no number"),
         ("redis://h:1/-1", "database that is no number"),
         ("redis://h:1/0/1", "database that is no number"),
@@ -86,6 +90,7 @@ def test_certificates_are_read():
         ("rediss://h?ssl_cert_reqs=maybe", "ssl_cert_reqs"),
         ("rediss://h?ssl_check_hostname=maybe", "ssl_check_hostname"),
         ("rediss://h?ssl_ca_certs=/nowhere.pem&ssl_password=s3cret", "ssl_ca_certs"),
+        ("rediss://h?ssl_ca_certs=%00", "ssl_ca_certs"),
         (f"rediss://h?ssl_certfile={CERTIFICATE}", "ssl_certfile"),
         ("unix://", "no socket"),
         ("unix+sentinel:///x/y", "socket"),
