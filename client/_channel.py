@@ -6,6 +6,7 @@ from importlib import resources
 
 import grpc
 
+from client._message_fields import building
 from client.errors import invalid_field
 
 DEFAULT_SERVER = "127.0.0.1:50051"
@@ -37,6 +38,8 @@ class Timeouts:
 
 def check_address(server: str) -> str:
     """Return `server` when it is HOST:PORT; raise InvalidRequest otherwise."""
+    with building("server"):
+        server.encode()
     match = _ADDRESS.fullmatch(server)
     if match is None or not 0 < int(match[2]) < 65536:
         raise invalid_field("server", f"{server!r} is not HOST:PORT, for example {DEFAULT_SERVER}")

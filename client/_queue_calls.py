@@ -6,6 +6,7 @@ from client import _convert
 from client import _queue_types as queue
 from client._message_fields import building
 from client._rpc import Rpc
+from client.errors import ServerFault
 from groundwire.v1 import admin_service_pb2, admin_service_pb2_grpc
 
 _PAGE_SIZE = 100
@@ -38,9 +39,11 @@ class QueueCalls:
             page = await self._rpc.unary(self._admin.ListDeadLetters, request)
             for one in page.dead_letters:
                 yield _convert.dead_letter(one)
-            token = page.next_page_token
-            if not token:
+            if not page.next_page_token:
                 return
+            if page.next_page_token == token:
+                raise ServerFault("the server's list of dead letters has no end")
+            token = page.next_page_token
 
     async def replay_dead_letter(self, request_id: str) -> None:
         """Put a job that was given up back into the queue; `attach_answer` tells how it goes."""

@@ -18,6 +18,19 @@ _PACKAGE_LIST = "SOURCES.txt"
 _GIT_TIMEOUT_S = 20
 # A repository's own configuration must not start programs while it is only being listed.
 _GIT_COMMAND = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached")
+# Set in hooks and by `git rebase --exec`, they name the repository that the caller works on: never mind where this is.
+_OTHER_REPOSITORY = frozenset(
+    (
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_DIR",
+        "GIT_INDEX_FILE",
+        "GIT_NAMESPACE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_WORK_TREE",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +79,16 @@ def _is_below_git(folder: str) -> bool:
 
 
 def _tracked_by_git(folder: str) -> Sequence[str]:
+    environment = {name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY}
     try:
         listing = subprocess.run(
-            _GIT_COMMAND, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=_GIT_TIMEOUT_S, check=True
+            _GIT_COMMAND,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_TIMEOUT_S,
+            check=True,
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return ()  # no git here, or not a repository that it will read: the ignore files alone decide

@@ -17,9 +17,11 @@ MAX_TURN_COUNT = 50
 def read_conversation(path: str) -> list[client.ConversationTurn]:
     """Return the last turns of a conversation, none when there is no such file; a bad file is an error by line."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return []
+        if not Path(path).exists():
+            return []
+        if not Path(path).is_file():  # a FIFO would block for ever
+            raise click.ClickException(f"{path}: cannot be read: not a regular file")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise click.ClickException(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:

@@ -151,10 +151,18 @@ def _question(number: int, item: object, sources_key: str) -> Question:
     if not shown_text.strip():
         return Question(number, shown_id, shown_text, problem="question: must be a text that is not blank")
     try:
-        sources = tuple(parse_source(one) for one in item.get(sources_key) or ())
+        sources = _sources(item.get(sources_key))
     except (TypeError, ValueError) as error:
         return Question(number, shown_id, shown_text, problem=f"{sources_key}: {error}")
     return Question(number, shown_id, shown_text, sources, item=item)
+
+
+def _sources(items: object) -> tuple[Source, ...]:
+    if not items:
+        return ()
+    if not isinstance(items, list):
+        raise TypeError("must be a list of objects")
+    return tuple(map(parse_source, items))
 
 
 def parse_source(item: object) -> Source:

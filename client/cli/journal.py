@@ -7,6 +7,7 @@ the parameters, the index. When it finishes, the journal goes; a finished run al
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self, TextIO
 
@@ -29,10 +30,16 @@ class Journal:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}")
         self._file = temporary.open("w", encoding="utf-8")
-        self._write(self._header)
-        for item_number, entry in self.entries.items():
-            self._write(json_text({"item": item_number, "entry": entry}))
-        temporary.replace(self._path)
+        try:
+            self._write(self._header)
+            for item_number, entry in self.entries.items():
+                self._write(json_text({"item": item_number, "entry": entry}))
+            temporary.replace(self._path)
+        except BaseException:
+            with suppress(OSError):  # what it could not write before, closing it cannot write either
+                self._file.close()
+            temporary.unlink(missing_ok=True)
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -75,13 +75,18 @@ def dead_command(invocation: Invocation, *, limit: int) -> None:
 @shared_options
 def replay_command(invocation: Invocation, request_ids: tuple[str, ...]) -> None:
     """Put the jobs ID… back into the queue; `client attach ID` follows one."""
-    with invocation.connect() as server:
-        for request_id in request_ids:
-            server.replay_dead_letter(request_id)
-            if not invocation.as_json:
-                click.echo(f"waits again: {printable(request_id)}")
-    if invocation.as_json:
-        print_json({"replayed": request_ids})
+    replayed: list[str] = []
+    try:
+        with invocation.connect() as server:
+            for request_id in request_ids:
+                server.replay_dead_letter(request_id)
+                replayed.append(request_id)
+                if not invocation.as_json:
+                    click.echo(f"waits again: {printable(request_id)}")
+    finally:
+        # Also when a later one could not be: those before it wait again all the same.
+        if invocation.as_json and replayed:
+            print_json({"replayed": replayed})
 
 
 @queue_command.command("purge", short_help="Remove jobs that were given up.")

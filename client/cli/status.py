@@ -20,7 +20,7 @@ def status_command(invocation: Invocation) -> None:
         settings = server.server_settings()
         collections = server.collections()
         usable = [one for one in collections if one.state is not client.CollectionState.DAMAGED]
-        stats = [server.corpus_stats(one.name) for one in usable]
+        stats = [found for one in usable if (found := _stats(server, one.name)) is not None]
         queue, queue_problem = _queue(server)
         workers = server.workers() if queue is not None else ()
     if invocation.as_json:
@@ -56,6 +56,14 @@ def status_command(invocation: Invocation) -> None:
         paused = f"; takes no jobs now: {worker.not_accepting_reason}" if worker.not_accepting_reason else ""
         shown = f"{worker.worker_id}: {worker.model}, up {worker.uptime_s:,.0f} s{paused}"
         click.echo(f"  worker {printable(shown)}")
+
+
+def _stats(server: client.Client, collection: str) -> client.CorpusStats | None:
+    """Return what a collection holds; None when it was removed after it was listed."""
+    try:
+        return server.corpus_stats(collection)
+    except client.NotFound:
+        return None
 
 
 def _queue(server: client.Client) -> tuple[client.QueueStats | None, str]:

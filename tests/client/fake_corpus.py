@@ -20,6 +20,9 @@ class Corpus(corpus_service_pb2_grpc.CorpusServiceServicer):
     def __init__(self, state: FakeState) -> None:
         self.state = state
 
+    def RebuildCollection(self, request, context):
+        yield from self.state.rebuild_steps
+
     def SyncDocuments(self, request_iterator, context):
         self.state.check_up(context)
         begin = next(request_iterator).begin
@@ -123,7 +126,7 @@ class Corpus(corpus_service_pb2_grpc.CorpusServiceServicer):
 
     def ListCollections(self, request, context):
         self.state.check_up(context)
-        names = {"": ("alpha", "more"), "more": ("default", "")}
+        names = {"": (self.state.first_collection, "more"), "more": ("default", "")}
         name, token = names[request.page_token]
         return collection_pb2.ListCollectionsResponse(
             collections=[collection_pb2.Collection(name=name)], next_page_token=token

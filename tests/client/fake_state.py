@@ -12,6 +12,7 @@ from grpc_status import rpc_status
 from groundwire.v1 import (
     admin_service_pb2,
     answer_service_pb2,
+    collection_pb2,
     error_pb2,
     passage_pb2,
     retrieval_service_pb2,
@@ -108,6 +109,9 @@ class FakeState:
     live_worker_count: int = 1
     not_accepting_reason: str = ""
     dead_letters: list[str] = field(default_factory=list)
+    first_collection: str = "alpha"
+    """What the list of collections begins with; "nowhere" is one that is gone by then."""
+    rebuild_steps: list[collection_pb2.RebuildCollectionResponse] = field(default_factory=list)
     purges: list[admin_service_pb2.PurgeDeadLettersRequest] = field(default_factory=list)
     hold: threading.Event = field(default_factory=threading.Event)
     answer_stream_ended: threading.Event = field(default_factory=threading.Event)

@@ -28,6 +28,18 @@ def test_that_holds_below_the_top_of_the_repository_too(tmp_path):
     assert names(tmp_path / "sub") == [".gitignore", "lib/kept.py"]
 
 
+def test_a_hook_of_another_repository_changes_nothing(tmp_path, monkeypatch):
+    """Git tells its hooks which repository they are of; with `prune` what is tracked here would be removed."""
+    write(tmp_path, "here/lib/kept.py", "other/a.py")
+    write(tmp_path, "here/.gitignore", content="lib/\n")
+    for name in ("here", "other"):
+        git(tmp_path / name, "init", "-q")
+    git(tmp_path / "here", "add", "-f", "lib/kept.py")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other/.git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "other/.git/index"))
+    assert names(tmp_path / "here") == [".gitignore", "lib/kept.py"]
+
+
 def test_what_a_source_distribution_lists_is_not_ignored(tmp_path):
     write(tmp_path, "pkg-1.0/.gitignore", content="lib/\n*.log\n")
     write(tmp_path, "pkg-1.0/pkg/lib/kept.py", "pkg-1.0/pkg/lib/built.py", "pkg-1.0/a.log")

@@ -100,23 +100,6 @@ def test_what_an_error_quotes_does_not_reach_the_terminal_as_it_is(command_line)
     assert run.stderr == "client: bell\ufffd\ufffdtxt\ufffd31m: does not exist\n"
 
 
-def test_status_shows_everything(command_line, server):
-    shown = command_line("status").stdout
-    assert f"server {server.address}: serving, version 0.1.0" in shown
-    assert "collection alpha: 1 document, 3 passages, generation 7" in shown
-    assert "vectors: 100 of 100 (100%)" in shown
-    assert "queue: 1 waiting, 0 running, 0 given up, 1 live worker" in shown
-    assert "worker w1: tiny, up 90 s" in shown
-
-
-def test_status_without_a_queue_still_shows_the_rest(command_line, server):
-    server.state.has_queue = False
-    run = command_line("status")
-    assert run.exit_code == 0
-    assert "queue: Redis cannot be reached" in run.stdout
-    assert json.loads(command_line("status", "--json").stdout)["queue"] is None
-
-
 def test_answer_streams_then_names_sources_and_maker(command_line, server):
     server.state.events = answer_events("It starts ", "with make up.")
     run = command_line("answer", "how?", "--k", 5)

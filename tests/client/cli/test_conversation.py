@@ -1,6 +1,7 @@
 """client answer --history holds a conversation in a file; --rewrite and what was understood."""
 
 import json
+import os
 
 import pytest
 
@@ -53,6 +54,21 @@ def test_only_the_last_turns_that_a_server_takes_are_sent(command_line, server, 
     (request,) = server.state.streamed
     assert [one.question for one in request.history] == [f"q{number}?" for number in range(10, 60)]
     assert json.loads((tmp_path / "talk.jsonl").read_text().splitlines()[-1]) == {"question": "q?", "answer": "a"}
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_turn(command_line, server, tmp_path):
+    server.state.events = answer_events("a", result=answered_result("a"))
+    (tmp_path / "talk.jsonl").write_text('{"question": "q1?"}\n', encoding="utf-8-sig")
+    assert command_line("answer", "q?", "--history", "talk.jsonl").exit_code == 0
+    (request,) = server.state.streamed
+    assert [one.question for one in request.history] == ["q1?"]
+
+
+def test_what_is_no_file_is_not_waited_for(command_line, server, tmp_path):
+    os.mkfifo(tmp_path / "talk.jsonl")
+    run = command_line("answer", "q?", "--history", "talk.jsonl")
+    assert (run.exit_code, run.stderr) == (1, "client: talk.jsonl: cannot be read: not a regular file\n")
+    assert not server.state.streamed
 
 
 @pytest.mark.parametrize(

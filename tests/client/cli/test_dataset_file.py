@@ -34,6 +34,7 @@ def test_what_an_item_says_twice_or_too_large_is_named_in_short(command_line, tm
         '{"question_id": "c", "question": "q", "sources": [%s]}' % (place % '2, "file_path": "b"'),
         '{"question_id": "%s", "question": " "}' % ("d" * 100_000),
         '{"question_id": "e", "question": "good"}',
+        '{"question_id": "f", "question": "q", "sources": 5}',
     ]
     (tmp_path / "set.json").write_text(f'{{"rag_questions": [{", ".join(items)}]}}')
     run = command_line("search-dataset", "set.json")
@@ -42,5 +43,6 @@ def test_what_an_item_says_twice_or_too_large_is_named_in_short(command_line, tm
     assert told[1].endswith("must be numbers, 0 ≤ first ≤ last ≤ 2,147,483,647")
     assert told[2].endswith("sources: has 'file_path' twice")
     assert told[3].endswith("question: must be a text that is not blank")
+    assert told[4].endswith("sources: must be a list of objects")
     assert max(map(len, told)) < 250
     assert "good" in server.state.queries

@@ -45,6 +45,12 @@ def test_bytes_that_are_not_utf8_are_one_line(server):
     assert (process.returncode, told) == (2, b"client: argument 2 holds bytes that are not UTF-8 text\n")
 
 
+def test_a_server_in_the_environment_that_is_not_utf8_is_one_line(server):
+    process = start(server, "status", GROUNDWIRE_SERVER=os.fsdecode(b"h\xff:50051"))
+    _, told = process.communicate(timeout=60)
+    assert (process.returncode, told.split(b";")[0]) == (2, b"client: server: holds bytes that are not UTF-8 text")
+
+
 def test_an_output_that_cannot_show_a_letter_does_not_fail(server):
     server.state.documents["a.txt"] = "日本\n"
     process = start(server, "show", "a.txt", PYTHONIOENCODING="latin-1")

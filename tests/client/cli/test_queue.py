@@ -37,6 +37,12 @@ def test_replay_puts_them_back(command_line, server):
     assert refused.stderr == "client: no dead letter has that request_id\n"
 
 
+def test_replay_says_as_json_which_were_put_back_before_one_could_not_be(command_line, server):
+    server.state.dead_letters = ["q1"]
+    run = command_line("queue", "replay", "q1", "q2", "--json")
+    assert (run.exit_code, json.loads(run.stdout)) == (1, {"replayed": ["q1"]})
+
+
 def test_purge_removes_by_id_by_age_or_all(command_line, server):
     server.state.dead_letters = ["q1", "q2", "q3"]
     assert command_line("queue", "purge", "q1").stdout == "removed: 1 job\n"
