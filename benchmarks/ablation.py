@@ -31,7 +31,7 @@ from retrieval_server.engine import retriever
 from retrieval_server.engine.encoding.encoder import MiniLmEncoder
 from retrieval_server.engine.lexical import bm25
 from retrieval_server.engine.ranking import candidates, profiles
-from retrieval_server.engine.ranking.candidates import Encode
+from retrieval_server.engine.ranking.dense_list import Encode
 from retrieval_server.engine.ranking.priors import source_priors
 from retrieval_server.engine.selecting import selection
 from retrieval_server.model import Passage, Prior, Profile, RetrieveQuery

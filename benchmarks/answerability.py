@@ -26,7 +26,7 @@ from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.engine import retriever
 from retrieval_server.engine.encoding.encoder import MiniLmEncoder
 from retrieval_server.engine.judging.answerability import ANSWERABILITY_THRESHOLD, answerability
-from retrieval_server.engine.ranking.candidates import Encode
+from retrieval_server.engine.ranking.dense_list import Encode
 from retrieval_server.generation.checking.reading import missing_words
 from retrieval_server.model import RetrieveQuery
 from tests.quality.measures import roc_auc, wilson

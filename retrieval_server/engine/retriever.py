@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 
@@ -16,10 +15,10 @@ from retrieval_server.engine.ranking.candidates import (
     BM25_EXPANDED,
     Candidates,
     CandidateSearch,
-    Encode,
     IndexView,
     Question,
 )
+from retrieval_server.engine.ranking.dense_list import Aside, Encode
 from retrieval_server.engine.ranking.profiles import ranking_of
 from retrieval_server.engine.ranking.reranking import Reranker
 from retrieval_server.engine.selecting import balance
@@ -47,7 +46,7 @@ def retrieve(
     view: IndexView,
     encode: Encode | None,
     reranker: Reranker | None = None,
-    aside: Executor | None = None,
+    aside: Aside | None = None,
 ) -> RetrieveResult:
     """Return the best `request.k` passages; without `encode`, those that words alone find.
 

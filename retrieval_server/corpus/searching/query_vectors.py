@@ -4,7 +4,7 @@ from collections import OrderedDict
 from threading import Lock
 
 from retrieval_server.engine.encoding.encoder import Encoder
-from retrieval_server.engine.ranking.candidates import QueryVector
+from retrieval_server.engine.ranking.dense_list import QueryVector
 from retrieval_server.metrics import CacheCounts
 
 

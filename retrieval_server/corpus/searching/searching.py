@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
 from groundwire.cpu import usable_core_count
@@ -11,14 +11,15 @@ from retrieval_server.corpus.collection.open_collection import OpenCollection
 from retrieval_server.corpus.searching.company import Company
 from retrieval_server.corpus.searching.query_vectors import QueryVectors
 from retrieval_server.engine.encoding.encoder import Encoder
-from retrieval_server.engine.ranking.candidates import Encode
+from retrieval_server.engine.ranking.dense_list import Aside, Encode
 from retrieval_server.engine.ranking.reranking import Reranker
 from retrieval_server.engine.retriever import retrieve
 from retrieval_server.metrics import CacheCounts
 from retrieval_server.model import RetrieveQuery, RetrieveResult
 
 _MAX_KNOWN_QUERIES = 1024
-# From so many chunks on, each list takes long enough for a second thread to be worth its start, whoever else searches.
+# From so many chunks on, a second thread is worth its start, whoever else searches: looking up the words of a query
+# takes longer than encoding it.
 _MANY_CHUNKS = 100_000
 
 
@@ -69,18 +70,17 @@ class Searching:
         self._threads.shutdown()
         self._aside.shutdown()
 
-    def _shared_out(self, opened: OpenCollection, *, is_alone: bool) -> tuple[Encode | None, Executor | None]:
+    def _shared_out(self, opened: OpenCollection, *, is_alone: bool) -> tuple[Encode | None, Aside | None]:
         """Return what encodes the query and what runs a part of the search aside, if anything is to."""
-        if self._core_count == 1:
-            return self.encode, None
-        if opened.collection.current_view.chunk_count >= _MANY_CHUNKS:
-            return self.encode, self._aside
-        if is_alone and self._query_vectors is not None:
-            return self._query_vectors.of_lone, self._aside
+        if self._core_count > 1 and self._query_vectors is not None:
+            if is_alone:
+                return self._query_vectors.of_lone, Aside(self._aside, encodes=False)
+            if opened.collection.current_view.chunk_count >= _MANY_CHUNKS:
+                return self._query_vectors.of, Aside(self._aside, encodes=True)
         return self.encode, None
 
     def _run(
-        self, opened: OpenCollection, query: RetrieveQuery, encode: Encode | None, aside: Executor | None
+        self, opened: OpenCollection, query: RetrieveQuery, encode: Encode | None, aside: Aside | None
     ) -> RetrieveResult:
         is_remembered = self._remembers
         with opened.view() as view:

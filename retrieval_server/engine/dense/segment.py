@@ -27,9 +27,9 @@ _LOOKED_AT_PER_RESULT = 2
 _MIN_SAMPLE_COUNT = 4096
 _MAX_SAMPLE_STRIDE = 64
 # A graph loses its way less, the more it is asked for, and has to be asked for more, the larger it is: of a million
-# windows 512 results hold 0.974 of the exact top ten, 770 hold 0.985 and take half as long again.
+# windows 512 results hold 0.976 of the exact top ten, 600 hold 0.980, and 770, which take a quarter longer, 0.984.
 _MIN_GRAPH_RESULTS = 512
-_GRAPH_RESULTS_PER_ROOT_WINDOW = 0.77
+_GRAPH_RESULTS_PER_ROOT_WINDOW = 0.6
 _GRAPH_RESULTS_PER_RESULT = 8
 _MAX_GRAPH_RESULTS = 4096
 _NOT_ELIGIBLE = np.float32(-np.inf)

@@ -1,8 +1,6 @@
 """One query's candidates: ranked lists, fusion, priors."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -18,6 +16,7 @@ from retrieval_server.engine.places.chunk_table import ChunkTable, Place
 from retrieval_server.engine.places.filters import Allowed
 from retrieval_server.engine.ranking.candidate import Candidate
 from retrieval_server.engine.ranking.coherence import by_file
+from retrieval_server.engine.ranking.dense_list import Aside, DenseList, Encode, Hits
 from retrieval_server.engine.ranking.fusion import Fused, RankedList
 from retrieval_server.engine.ranking.margins import Shares, score_shares, scores_by_margin
 from retrieval_server.engine.ranking.ordering import by_score
@@ -30,15 +29,7 @@ from retrieval_server.model import FusionConstants, FusionOverrides, Passage, Pr
 
 BM25, BM25_EXPANDED, DEFINITION, DENSE = "bm25", "bm25_expanded", "definition", "dense"
 
-QueryVector = NDArray[np.float32]
-"""A query as (dimension,) float32, L2-normalised."""
-
-Encode = Callable[[str], QueryVector]
-
-# From so many chunks on the words of a query take longer to look up than its text to be encoded.
-_ENCODED_ASIDE_CHUNKS = 100_000
-
-Hits = list[tuple[int, float]]
+Similarities = Callable[[RankedList[int], Sequence[int]], dict[int, float]]
 ScoreShares = Callable[[Sequence[int]], dict[str, Shares]]
 
 
@@ -119,8 +110,8 @@ class CandidateSearch:
     """Finds candidates in a view, within disjoint `subsets` of it, each to its own depth; None is all of it.
 
     The dense list takes part only when every embeddable chunk has its vectors: a half-embedded fusion would favour
-    whatever happens to be embedded. `encode` is called only then; None leaves the list out. The dense list is asked on
-    `aside`, if there is one, while this thread asks the others; in a large view the query is encoded there, too.
+    whatever happens to be embedded. `encode` is called only then; None leaves the list out. It is asked `aside`, if
+    there is such a place, while this thread asks the other lists.
     """
 
     view: IndexView
@@ -128,12 +119,13 @@ class CandidateSearch:
     constants: FusionConstants
     subsets: Sequence[Allowed | None] = (None,)
     reranker: Reranker | None = None
-    aside: Executor | None = None
+    aside: Aside | None = None
 
     def find(self, question: Question, pool_count: int) -> Candidates:
         """Return what the lists find, at most `pool_count` in each list of each subset."""
         constants = self.constants
-        with self._dense_list(question.dense_text, pool_count) as dense_list:
+        dense = DenseList(self._dense_view(), self.encode, self.subsets, self.aside)
+        with dense.asked(question.dense_text, pool_count) as dense_answer:
             by_list = [
                 (BM25, constants.lexical_weight, self._lexical(question.lexical, constants.lexical_weight, pool_count))
             ]
@@ -144,15 +136,16 @@ class CandidateSearch:
                 wanted = LexicalQuery(wanted_definitions(names_in(question.dense_text)))
                 hits = self._lexical(wanted, constants.definition_weight, pool_count)
                 by_list.append((DEFINITION, constants.definition_weight, hits))
-            vector, hits = dense_list()
-        by_list.append((DENSE, constants.dense_weight, hits))
+            dense_found = dense_answer()
+        by_list.append((DENSE, constants.dense_weight, dense_found.by_subset))
         places = self.view.places(list({i for _, _, by_subset in by_list for hits in by_subset for i, _ in hits}))
         lists = [
             RankedList(name, weight, _merged([_in_order(hits, places)[:pool_count] for hits in by_subset], places))
             for name, weight, by_subset in by_list
         ]
         fused = Fused(lists, constants.rank_constant)
-        score_shares = partial(self._score_shares, lists, vector, pool_count)
+        similarities = partial(dense.similarities, dense_found.vector)
+        score_shares = partial(_score_shares, lists, similarities, pool_count)
         return Candidates(
             question=question,
             ranked=self._ranked(question, fused.scores, places, score_shares),
@@ -161,18 +154,6 @@ class CandidateSearch:
             is_complete=all(len(hits) < pool_count for _, _, by_subset in by_list for hits in by_subset),
             score_shares=score_shares,
         )
-
-    def _score_shares(
-        self, lists: Sequence[RankedList[int]], vector: QueryVector | None, pool_count: int, chunk_ids: Sequence[int]
-    ) -> dict[str, Shares]:
-        """Return by how much each list that found something is for each chunk; the dense list is asked for any."""
-        return {
-            one.name: score_shares(
-                one, chunk_ids, pool_count, self._similarities(one, vector, chunk_ids) if one.name == DENSE else None
-            )
-            for one in lists
-            if one.hits
-        }
 
     def _ranked(
         self,
@@ -209,48 +190,10 @@ class CandidateSearch:
             return []
         return [self.view.lexical.search(query, pool_count, allowed) for allowed in self.subsets]
 
-    @contextmanager
-    def _dense_list(self, text: str, pool_count: int) -> Iterator[Callable[[], tuple[QueryVector | None, list[Hits]]]]:
-        """Yield what returns the query's vector and what the dense list finds, perhaps on the thread aside."""
-
-        def find() -> tuple[QueryVector | None, list[Hits]]:
-            vector = self._vector(text)
-            return vector, self._dense(vector, pool_count)
-
-        if self.aside is None:
-            yield find
-            return
-        if len(self.view.table) >= _ENCODED_ASIDE_CHUNKS:
-            asked = self.aside.submit(find)
-        else:
-            vector = self._vector(text)
-            asked = self.aside.submit(lambda: (vector, self._dense(vector, pool_count)))
-        try:
-            yield asked.result
-        finally:
-            if not asked.cancel():
-                asked.exception()  # waited for after an error, too: who holds the view lets go of it then
-
-    def _vector(self, text: str) -> QueryVector | None:
-        """Return the query's vector, None when there is no dense list to ask."""
-        is_left_out = self.view.dense is None or self.view.dense_coverage < 1 or self.constants.dense_weight == 0
-        return None if self.encode is None or is_left_out else self.encode(text)
-
-    def _dense(self, vector: QueryVector | None, pool_count: int) -> list[Hits]:
-        dense = self.view.dense
-        if vector is None or dense is None:
-            return []
-        chunks = (None if allowed is None else allowed.chunks for allowed in self.subsets)
-        return [dense.search(vector, pool_count, some) for some in chunks]
-
-    def _similarities(
-        self, ranked: RankedList[int], vector: QueryVector | None, chunk_ids: Sequence[int]
-    ) -> dict[int, float]:
-        """Return what the dense list says of chunks that it ends before; what has no vector is left out."""
-        dense = self.view.dense
-        known = {chunk_id for chunk_id, _ in ranked.hits}
-        others = [chunk_id for chunk_id in chunk_ids if chunk_id not in known]
-        return dense.similarities(vector, others) if vector is not None and dense is not None and others else {}
+    def _dense_view(self) -> DenseView | None:
+        """Return the dense list to ask, if it has all vectors and counts for something."""
+        is_left_out = self.view.dense_coverage < 1 or self.constants.dense_weight == 0
+        return None if is_left_out else self.view.dense
 
 
 def weight_by_list(constants: FusionConstants) -> dict[str, float]:
@@ -260,6 +203,17 @@ def weight_by_list(constants: FusionConstants) -> dict[str, float]:
         BM25_EXPANDED: constants.expanded_weight,
         DEFINITION: constants.definition_weight,
         DENSE: constants.dense_weight,
+    }
+
+
+def _score_shares(
+    lists: Sequence[RankedList[int]], similarities: Similarities, pool_count: int, chunk_ids: Sequence[int]
+) -> dict[str, Shares]:
+    """Return by how much each list that found something is for each chunk; the dense list is asked for any."""
+    return {
+        one.name: score_shares(one, chunk_ids, pool_count, similarities(one, chunk_ids) if one.name == DENSE else None)
+        for one in lists
+        if one.hits
     }
 
 

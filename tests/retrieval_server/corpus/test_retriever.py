@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.engine.lexical.bm25 import LexicalView
-from retrieval_server.engine.ranking import candidates
+from retrieval_server.engine.ranking.dense_list import Aside
 from retrieval_server.engine.retriever import retrieve
 from retrieval_server.model import FusionOverrides, Profile, RetrieveQuery, SkippedReason
 from tests.retrieval_server.corpus.search_support import ENCODER, LEXICAL_ONLY, fill, opened_collection, search
@@ -92,8 +92,8 @@ def test_a_query_of_function_words_searches_like_any_other(collection: Collectio
     assert search(collection, "what is this", fusion=LEXICAL_ONLY).passages[0].path == "project/a.md"
 
 
-def test_the_lists_are_asked_at_once_for_the_same_result_and_in_a_large_view_the_query_is_encoded_meanwhile(
-    collection: Collection, monkeypatch: pytest.MonkeyPatch
+def test_the_lists_are_asked_at_once_for_the_same_result_and_if_wanted_the_query_is_encoded_meanwhile(
+    collection: Collection,
 ):
     fill(collection, {f"{name}.md": f"alpha lease {name}" for name in ("beta", "gamma", "delta")})
     encoded_on: list[threading.Thread] = []
@@ -103,13 +103,14 @@ def test_the_lists_are_asked_at_once_for_the_same_result_and_in_a_large_view_the
         return ENCODER.encode_query(text)
 
     query = RetrieveQuery("alpha lease gamma", explain=True)
-    with collection.view() as view, ThreadPoolExecutor(1) as aside:
+    with collection.view() as view, ThreadPoolExecutor(1) as threads:
         one_by_one = retrieve(query, view, encode)
-        at_once = retrieve(query, view, encode, aside=aside)
-        monkeypatch.setattr(candidates, "_ENCODED_ASIDE_CHUNKS", len(view.table))
-        large = retrieve(query, view, encode, aside=aside)
+        asked_aside = retrieve(query, view, encode, aside=Aside(threads, encodes=False))
+        encoded_aside = retrieve(query, view, encode, aside=Aside(threads, encodes=True))
     assert [thread is threading.current_thread() for thread in encoded_on] == [True, True, False]
-    assert replace(large, elapsed_s=0.0) == replace(at_once, elapsed_s=0.0) == replace(one_by_one, elapsed_s=0.0)
+    assert all(
+        replace(one, elapsed_s=0.0) == replace(one_by_one, elapsed_s=0.0) for one in (asked_aside, encoded_aside)
+    )
 
 
 def test_no_list_is_being_asked_any_more_when_another_has_failed(
@@ -132,8 +133,7 @@ def test_no_list_is_being_asked_any_more_when_another_has_failed(
         raise ValueError("the index is damaged")
 
     monkeypatch.setattr(LexicalView, "search", fail)
-    with collection.view() as view, ThreadPoolExecutor(1) as aside:
-        monkeypatch.setattr(candidates, "_ENCODED_ASIDE_CHUNKS", len(view.table))
+    with collection.view() as view, ThreadPoolExecutor(1) as threads:
         with pytest.raises(ValueError, match="damaged"):
-            retrieve(RetrieveQuery("alpha lease"), view, encode, aside=aside)
+            retrieve(RetrieveQuery("alpha lease"), view, encode, aside=Aside(threads, encodes=True))
         assert has_ended.is_set()

@@ -14,7 +14,6 @@ from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.searching import company
 from retrieval_server.corpus.searching import searching as searching_module
 from retrieval_server.corpus.searching.searching import Searching
-from retrieval_server.engine.ranking import candidates
 from retrieval_server.model import RetrieveQuery
 from tests.retrieval_server.corpus.support import WordHashEncoder, change, parsed
 
@@ -112,13 +111,13 @@ async def test_searches_have_the_same_results_alone_and_together(
         assert [(p.path, p.score) for p in one.passages] == [(p.path, p.score) for p in other.passages]
 
 
-async def test_a_large_collection_is_shared_out_by_its_lists_alone_or_not(
+async def test_a_large_collection_is_shared_out_by_its_lists_in_company_too(
     searching: Searching, encoder: WhereEncoder, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(searching_module, "_MANY_CHUNKS", 1)
-    monkeypatch.setattr(candidates, "_ENCODED_ASIDE_CHUNKS", 1)
-    assert (await searching.retrieve(RetrieveQuery("gate"))).passages
-    assert encoder.thread_name_by_query["gate"].startswith("dense")
+    asked = (searching.retrieve(RetrieveQuery(query)) for query in ("gate", "tide"))
+    assert all(result.passages for result in await asyncio.gather(*asked))
+    assert all(name.startswith("dense") for name in encoder.thread_name_by_query.values())
     assert not encoder.lone_queries
 
 
