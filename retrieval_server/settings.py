@@ -68,6 +68,13 @@ class ServerSettings(BaseSettings):
     max_file_bytes: int = Field(default=4 * 1024 * 1024, ge=1024)
     max_line_chars: int = Field(default=100_000, ge=1000)
     sync_silence_timeout_s: float = Field(default=60.0, gt=0, le=86_400)
+    reader_timeout_s: float = Field(
+        default=300.0,
+        gt=0,
+        le=86_400,
+        description="a stream ends when its caller reads too little to leave room for the next message so long;"
+        " one that has nothing to send waits on",
+    )
     document_request_ttl_s: float = Field(
         default=86_400.0, gt=0, le=31_536_000, description="how long a write's request_id is remembered"
     )

@@ -5,6 +5,7 @@ import inspect
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Any
 
 import grpc
@@ -13,6 +14,7 @@ from google.protobuf.message import DecodeError
 
 from groundwire.v1 import error_pb2
 from retrieval_server import errors
+from retrieval_server.api.reader_patience import ReaderPatience
 from retrieval_server.api.status import clipped, status_code, trailers
 
 _log = structlog.get_logger()
@@ -81,12 +83,14 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
         max_concurrent_rpcs: int,
         max_waiting_rpcs: int,
         max_evaluations: int,
+        reader_timeout_s: float,
         on_end: Callable[[str, str, float], None] | None = None,
     ) -> None:
-        """`on_end` is told of each call's method, status and time in seconds."""
+        """`on_end` is told of each call's method, status and time in seconds; a stream unread so long is ended."""
         self._places = _Places(max_concurrent_rpcs)
         self._places_to_wait = _Places(max_waiting_rpcs)
         self._places_for_long = _Places(max_evaluations, _LONG_RETRY_S)
+        self._reader_timeout_s = reader_timeout_s
         self._on_end = on_end
 
     async def intercept_service(
@@ -104,15 +108,14 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
         if handler.response_streaming:
             stream = _served(handler.stream_stream or handler.unary_stream, inspect.isasyncgenfunction)
 
-            async def run_stream(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> AsyncIterator[Any]:
-                call = _Call(self, method, request_id, context)
-                async with call:
-                    responses = stream(_checked(request), context)
-                    try:
-                        async for response in responses:
-                            yield response
-                    finally:
-                        await responses.aclose()
+            async def run_stream(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+                async with (
+                    _Call(self, method, request_id, context),
+                    ReaderPatience(context, self._reader_timeout_s) as reader,
+                    aclosing(stream(_checked(request), context)) as responses,
+                ):
+                    async for response in responses:
+                        await reader.write(response)
 
             wrap = (
                 grpc.stream_stream_rpc_method_handler
@@ -175,10 +178,10 @@ class _Call:
             asyncio.get_running_loop().call_soon(self._limiter.ended, self._method, "OK", self._elapsed_s())
         elif isinstance(error, errors.GroundwireError):
             await self._abort(error)
-        elif isinstance(error, asyncio.CancelledError | GeneratorExit):
-            self._ended("CANCELLED")
         elif isinstance(error, grpc.aio.AbortError):
             self._ended("ABORTED")
+        elif isinstance(error, asyncio.CancelledError):
+            self._ended("CANCELLED")
         elif isinstance(error, Exception):
             _log.error("rpc fault", method=self._method, exc_info=error)
             fault = errors.InternalFault(
@@ -189,7 +192,10 @@ class _Call:
     async def _abort(self, error: errors.GroundwireError) -> None:
         code = status_code(error)
         self._ended(code.name, reason=error.reason_name, detail=clipped(error.message))
-        await self._context.abort(code, clipped(error.message), trailers(error))
+        try:
+            await self._context.abort(code, clipped(error.message), trailers(error))
+        except grpc.aio.InternalError:  # its caller went without having been told, which is nobody's fault
+            raise asyncio.CancelledError from None
 
     def _elapsed_s(self) -> float:
         return time.perf_counter() - self._started

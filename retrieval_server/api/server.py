@@ -77,6 +77,7 @@ class ApiServer:
                     settings.max_concurrent_rpcs,
                     settings.max_waiting_rpcs,
                     settings.max_evaluations,
+                    settings.reader_timeout_s,
                     metrics.rpc_ended,
                 )
             ],

@@ -28,6 +28,13 @@ from retrieval_server.metrics import Metrics
 from retrieval_server.settings import ServerSettings
 from tests.retrieval_server.corpus.support import WordHashEncoder
 
+CHANNEL_OPTIONS = [
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.max_send_message_length", -1),
+    # Otherwise what is sent ahead of a reader grows with the speed of the machine.
+    ("grpc.http2.bdp_probe", 0),
+]
+
 
 @dataclass
 class Services:
@@ -60,8 +67,7 @@ async def running_server(
         Metrics(),
     )
     address = await server.start()
-    options = [("grpc.enable_http_proxy", 0), ("grpc.max_send_message_length", -1)]
-    async with grpc.aio.insecure_channel(address, options=options) as channel:
+    async with grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS) as channel:
         yield Services(
             channel,
             retrieval_service_pb2_grpc.RetrievalServiceStub(channel),

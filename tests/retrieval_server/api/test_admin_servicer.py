@@ -46,7 +46,7 @@ def queue() -> Queue:
 @pytest.fixture
 async def stub(queue: Queue) -> AsyncIterator[admin_service_pb2_grpc.AdminServiceStub]:
     settings = ServerSettings(redis_url="redis://user:s3cret@redis.internal:6379/0")
-    server = grpc.aio.server(interceptors=[RpcInterceptor(8, 8, 2)])
+    server = grpc.aio.server(interceptors=[RpcInterceptor(8, 8, 2, 60.0)])
     admin_service_pb2_grpc.add_AdminServiceServicer_to_server(AdminServicer(settings, queue), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

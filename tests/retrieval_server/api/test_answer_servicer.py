@@ -44,7 +44,7 @@ async def answering(corpus: Corpus, queue: FakeQueue) -> AsyncIterator[Answering
 
 @pytest.fixture
 async def stub(answering: Answering) -> AsyncIterator[Stub]:
-    server = grpc.aio.server(interceptors=[RpcInterceptor(64, 64, 4)])
+    server = grpc.aio.server(interceptors=[RpcInterceptor(64, 64, 4, 60.0)])
     answer_service_pb2_grpc.add_AnswerServiceServicer_to_server(AnswerServicer(answering, SETTINGS), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

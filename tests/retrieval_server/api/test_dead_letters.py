@@ -30,7 +30,7 @@ Stub = admin_service_pb2_grpc.AdminServiceStub
 
 @pytest.fixture
 async def stub(queue: AnswerQueue) -> AsyncIterator[Stub]:
-    server = grpc.aio.server(interceptors=[RpcInterceptor(8, 8, 2)])
+    server = grpc.aio.server(interceptors=[RpcInterceptor(8, 8, 2, 60.0)])
     admin_service_pb2_grpc.add_AdminServiceServicer_to_server(AdminServicer(ServerSettings(), queue), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
