@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -153,7 +154,8 @@ class Catalog:
                 count = 0
                 if name not in self._damaged:
                     opened = self.get(name, "name")
-                    count = (await opened.read(lambda reader: reader.counts())).document_count
+                    with suppress(GroundwireError):  # when it is damaged, this is what was advised
+                        count = (await opened.read(lambda reader: reader.counts())).document_count
                     _check_no_sync(opened)
                     # From here on nobody finds it; what was begun before ends first.
                     del self._open[name]
@@ -175,6 +177,8 @@ class Catalog:
         Searches go on; those that have begun end on what was there. Raises SYNC_IN_PROGRESS while something is synced
         into it, COLLECTION_BUSY while it is changed.
         """
+        if not name:
+            raise InvalidRequest(FieldError("collection", "must be set"))
         checked_name(name, "collection")
 
         async def change() -> OpenCollection:
@@ -190,7 +194,7 @@ class Catalog:
                     directory = self._directories.put_next(name, lambda target: fill(target, view))
                     try:
                         return open_collection(name, directory, self._encoder, self._term_memory)
-                    except GroundwireError:
+                    except BaseException:
                         self._directories.remove(directory)
                         raise
 
@@ -255,7 +259,8 @@ class Catalog:
         try:
             await self._open_one(name)
         except GroundwireError as error:
-            self._damaged[name] = error
+            error.__cause__ = error.__context__ = None  # their frames hold what had been opened
+            self._damaged[name] = error.with_traceback(None)
             _log.error("collection cannot be used", collection=name, problem=error.message)
 
     async def _create(self, name: str, settings: CollectionSettings) -> OpenCollection:
@@ -277,7 +282,7 @@ class Catalog:
         """Open a collection of which `directory` is new; remove that when it cannot be."""
         try:
             return await self._open_one(name)
-        except GroundwireError:
+        except BaseException:
             await asyncio.to_thread(self._directories.remove, directory)
             raise
 

@@ -3,14 +3,16 @@
 import asyncio
 import sqlite3
 from collections.abc import Coroutine, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from groundwire.v1 import error_pb2
 from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection.collection import Collection
+from retrieval_server.corpus.collection.open_collection import OpenCollection
 from retrieval_server.corpus.collection.view import CollectionView
 from retrieval_server.corpus.exclusion import Work, collection_busy
 from retrieval_server.corpus.files.layout import DATABASE
@@ -32,23 +34,17 @@ class Snapshotting:
         # Held while a snapshot is looked up and set aside, or looked up and said to be in use.
         self._looking_up = asyncio.Lock()
         self._being_restored: list[str] = []
+        # By collection: held from the choice of a snapshot's time until its state is.
+        self._freezing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._last_time_unix_ms: dict[str, int] = {}
 
     async def create(self, collection: str) -> Snapshot:
         """Copy a collection as it is now; writing goes on meanwhile. Raises NotFound."""
         opened = self._catalog.get(collection)
         await self.sweep()  # first, as the disk may be full of it
-        with _clear_errors("made"):
-            create_time_unix_ms = await asyncio.to_thread(self._snapshots.next_time_unix_ms, opened.name)
-            with self._snapshots.new(opened.name, create_time_unix_ms) as partial_snapshot:
-                generation, frozen = await opened.write(Collection.freeze, partial_snapshot.path)
-
-                def copy() -> Snapshot:
-                    with closing(frozen):
-                        copy_database(frozen, partial_snapshot.path / DATABASE)
-                    return partial_snapshot.finish(generation)
-
-                # What the thread still fills must not be thrown away under its hands.
-                return await _to_its_end(asyncio.to_thread(copy))
+        with _clear_errors("the snapshot could not be made"):
+            # What a thread still fills must not be thrown away under its hands.
+            return await _to_its_end(self._create(opened))
 
     async def sweep(self) -> None:
         """Remove what removals left, and snapshots whose makers died before they were done."""
@@ -61,7 +57,8 @@ class Snapshotting:
             self._snapshots.sweep()
             return self._snapshots.list_all(collection)
 
-        return await asyncio.to_thread(sweep_and_list)
+        with _clear_errors("the snapshots could not be listed"):
+            return await asyncio.to_thread(sweep_and_list)
 
     async def restore(self, snapshot_id: str) -> int:
         """Put a collection back to a snapshot, also one that is gone or damaged; return its generation then.
@@ -70,7 +67,8 @@ class Snapshotting:
         COLLECTION_BUSY while it is changed, FailedPrecondition on a replica.
         """
         self._catalog.check_writable()
-        return await _to_its_end(self._restore(snapshot_id))
+        with _clear_errors("the snapshot could not be restored"):
+            return await _to_its_end(self._restore(snapshot_id))
 
     async def remove(self, snapshot_id: str) -> None:
         """Remove a snapshot.
@@ -78,16 +76,36 @@ class Snapshotting:
         Raises NotFound for no such snapshot, COLLECTION_BUSY while it is restored, FailedPrecondition on a replica.
         """
         self._catalog.check_writable()
-        with _clear_errors("removed"):
+        with _clear_errors("the snapshot could not be removed"):
             await _to_its_end(self._remove(snapshot_id))
+
+    async def _create(self, opened: OpenCollection) -> Snapshot:
+        with ExitStack() as until_made:
+            # One at a time, or the later of two could be of the earlier state.
+            async with self._freezing.setdefault(opened.name, asyncio.Lock()):
+                create_time_unix_ms = await asyncio.to_thread(self._next_time_unix_ms, opened.name)
+                made = until_made.enter_context(self._snapshots.new(opened.name, create_time_unix_ms))
+                generation, frozen = await opened.write(Collection.freeze, made.path)
+
+            def copy() -> Snapshot:
+                with closing(frozen):
+                    copy_database(frozen, made.path / DATABASE)
+                return made.finish(generation)
+
+            return await asyncio.to_thread(copy)
+
+    def _next_time_unix_ms(self, collection: str) -> int:
+        """Return the time of a snapshot that is made now, after that of one that is still being copied."""
+        later = self._last_time_unix_ms.get(collection, 0) + 1
+        self._last_time_unix_ms[collection] = max(later, self._snapshots.next_time_unix_ms(collection))
+        return self._last_time_unix_ms[collection]
 
     async def _restore(self, snapshot_id: str) -> int:
         async with self._looking_up:
             snapshot, source = await asyncio.to_thread(self._snapshots.find, snapshot_id)
             self._being_restored.append(snapshot_id)
         try:
-            with _clear_errors("restored"):
-                opened = await self._catalog.replace(snapshot.collection, partial(_fill, snapshot, source))
+            opened = await self._catalog.replace(snapshot.collection, partial(_fill, snapshot, source))
         finally:
             self._being_restored.remove(snapshot_id)
         return opened.collection.current_view.generation
@@ -112,13 +130,13 @@ async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 @contextmanager
-def _clear_errors(done: str) -> Iterator[None]:
+def _clear_errors(problem: str) -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error) as error:
         raise GroundwireError(
             error_pb2.ERROR_REASON_STORAGE_FAILED,
-            f"the snapshot could not be {done} ({error}); the collection is as it was",
+            f"{problem} ({error}); the collection is as it was",
         ) from error
 
 

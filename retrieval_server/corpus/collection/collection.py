@@ -68,8 +68,8 @@ class Collection:
         self._stale_chunk_count = self._store.dead_chunk_count
         self.reader = CorpusReader(directory / DATABASE)
         forget_vectors_of_another(self._store, encoder_fingerprint)
+        integrity.check_nothing_was_lost(directory, self._store.generation)
         self._lexical = LexicalFollower(directory)
-        integrity.check_nothing_was_lost(self._lexical.generation, self._store.generation)
         self._held = HeldViews()
         self._known_terms = KnownTerms(term_memory or TermMemory())
         self._synonyms = synonyms_from_text(self._store.meta("synonyms"))
@@ -181,7 +181,8 @@ class Collection:
         if not self.is_behind():
             return
         with integrity.outcome_unknown("what is stored is not yet searchable"):
-            self._rebuild_lexical()
+            if self._lexical.generation != self._store.generation:  # the rest may be what failed
+                self._rebuild_lexical()
             self._publish(self._current(self._view.vector_epoch))
 
     def chunks_to_embed(self, after_chunk_id: int, limit: int) -> list[ChunkToEmbed]:
@@ -207,6 +208,7 @@ class Collection:
 
         Returns False when `stop_upkeep` ends it; nothing but `close` may follow then.
         """
+        self.catch_up()
         if not self._lexical.refresh(self._store.lexical_entries()):
             return False
         self._view = replace(self._view, lexical=self._lexical.view())

@@ -8,7 +8,22 @@ from pathlib import Path
 
 from groundwire.v1 import error_pb2
 from retrieval_server.corpus.files.layout import DATABASE, DENSE, LEXICAL, LEXICAL_STATE
+from retrieval_server.corpus.lexical.lexical_state import LexicalState
+from retrieval_server.corpus.lexical.panics import is_panic
 from retrieval_server.errors import FailedPrecondition, GroundwireError
+
+_PRIMARY_CODE_MASK = 0xFF
+# What says nothing of the database itself.
+_PASSING = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+    }
+)
 
 
 def check_writable(directory: Path) -> None:
@@ -32,8 +47,9 @@ def check_database_is_there(directory: Path) -> None:
         )
 
 
-def check_nothing_was_lost(lexical_generation: int | None, stored_generation: int) -> None:
+def check_nothing_was_lost(directory: Path, stored_generation: int) -> None:
     """Refuse a database that is older than its index: an index never runs ahead of what is durable."""
+    lexical_generation = LexicalState(directory / LEXICAL_STATE).read()
     if lexical_generation is not None and lexical_generation > stored_generation:
         raise GroundwireError(
             error_pb2.ERROR_REASON_STORAGE_FAILED,
@@ -56,13 +72,27 @@ def outcome_unknown(what: str) -> Iterator[None]:
 
 @contextmanager
 def clear_errors(name: str) -> Iterator[None]:
-    """Say what happened when the database of a collection turns out to be damaged while it is read."""
+    """Say what happened when a collection turns out to be damaged while it is read."""
     try:
         yield
     except sqlite3.DatabaseError as error:
+        remedy = (
+            "try again when the machine has files, memory and disk to spare"
+            if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE_MASK in _PASSING
+            else f"put it back with `client snapshot restore`, or remove it with `client collections rm {name}` and "
+            "index again"
+        )
         raise GroundwireError(
             error_pb2.ERROR_REASON_STORAGE_FAILED,
-            f"the database of collection {name} cannot be read ({error}): put it back with `client snapshot restore`, "
-            f"or remove it with `client collections rm {name}` and index again",
+            f"the database of collection {name} cannot be read ({error}): {remedy}",
+            metadata={"collection": name},
+        ) from error
+    except BaseException as error:
+        if not is_panic(error):
+            raise
+        raise GroundwireError(
+            error_pb2.ERROR_REASON_STORAGE_FAILED,
+            f"the lexical index of collection {name} cannot be read ({error}): `client rebuild --collection {name}` "
+            "makes it anew",
             metadata={"collection": name},
         ) from error

@@ -230,7 +230,8 @@ class OpenCollection:
             return
         is_large = self.collection.current_view.chunk_count > _LARGE_COLLECTION_CHUNKS
         await asyncio.sleep(_LARGE_COMPACTION_DELAY_S if is_large else _COMPACTION_DELAY_S)
-        if self._changed.is_set():
+        # Of edits that never pause, one fresh index serves as many as there are chunks.
+        if self._changed.is_set() and self.collection.stale_chunk_count <= self.collection.current_view.chunk_count:
             return
         if self.syncing_sources:
             # The sync may change nothing, and then nobody else would come back to this.

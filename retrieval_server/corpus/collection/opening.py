@@ -11,6 +11,9 @@ from retrieval_server.corpus.lexical.known_terms import TermMemory
 from retrieval_server.engine.encoding.encoder import Encoder
 from retrieval_server.errors import FailedPrecondition, GroundwireError
 
+# What reading raises of settings and metadata that are damaged, or were written by a later version.
+_NONSENSE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
 
 def open_collection(name: str, directory: Path, encoder: Encoder | None, term_memory: TermMemory) -> Collection:
     """Return the collection in `directory`. Raises GroundwireError that says what to do about it."""
@@ -30,7 +33,7 @@ def clear_storage_errors(name: str, what: str, remedy: str = "") -> Iterator[Non
         yield
     except FailedPrecondition:
         raise
-    except (OSError, ValueError, sqlite3.Error, GroundwireError) as error:
+    except (OSError, *_NONSENSE, sqlite3.Error, GroundwireError) as error:
         raise GroundwireError(
             error_pb2.ERROR_REASON_STORAGE_FAILED,
             f"collection {name} {what} ({error}): if the disk is full, free some space{remedy}",

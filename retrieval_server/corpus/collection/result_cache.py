@@ -8,8 +8,9 @@ from dataclasses import replace
 from retrieval_server.model import RetrieveQuery, RetrieveResult
 
 _MAX_RESULTS = 512
-# A view takes no more memory by this; the text is nearly all of a result.
+# A view takes no more memory by this. What a passage has beside its text takes as much as so many characters.
 _MAX_CHARS = 16_000_000
+_BESIDE_TEXT_CHARS = 800
 _MAX_CHARS_OF_ONE = _MAX_CHARS // 16
 
 
@@ -41,4 +42,4 @@ class ResultCache:
 
 
 def _char_count(result: RetrieveResult) -> int:
-    return sum(len(passage.text) + len(passage.origin_text) for passage in result.passages)
+    return sum(_BESIDE_TEXT_CHARS + len(passage.text) + len(passage.origin_text) for passage in result.passages)

@@ -35,6 +35,7 @@ class VectorUpkeep:
         self._on_writer = on_writer
         self._changed = asyncio.Event()
         self._stopping = threading.Event()
+        self._problem = ""
         self._task = asyncio.create_task(self._keep_up(), name=f"vectors-{name}", context=contextvars.Context())
 
     def wake(self) -> None:
@@ -54,8 +55,13 @@ class VectorUpkeep:
             try:
                 while not self._stopping.is_set() and await self._one_step():
                     pass
-            except Exception:
-                _log.exception("vector upkeep failed", collection=self._collection().name)
+                self._problem = ""
+            except Exception as error:
+                # Without the file, whose name is another one each time.
+                problem = f"{type(error).__name__}: {error.strerror if isinstance(error, OSError) else error}"
+                if problem != self._problem:  # a full disk is not filled further by saying so again and again
+                    _log.exception("vector upkeep failed", collection=self._collection().name)
+                self._problem = problem
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._changed.wait(), _RETRY_DELAY_S)
                 self._changed.set()

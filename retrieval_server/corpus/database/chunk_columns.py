@@ -37,7 +37,11 @@ def read_columns(path: Path, newest_generation: int) -> StoredColumns:
     try:
         record = json.loads(path.with_suffix(".json").read_text())
         data = path.read_bytes()
-        if record["format_version"] != _FORMAT_VERSION or int(record["generation"]) > newest_generation:
+        if record["format_version"] != _FORMAT_VERSION:
+            return StoredColumns()
+        if int(record["generation"]) > newest_generation:
+            # An older copy of the database was put back: it will come to that generation, too, with other rows.
+            path.with_suffix(".json").unlink()
             return StoredColumns()
         if zlib.crc32(data) != record["crc"]:
             return StoredColumns()

@@ -167,14 +167,15 @@ class CorpusReader:
 
     def counts(self) -> CorpusCounts:
         """Return counts of what lives."""
-        documents, text_bytes = self._connection.execute(
-            "SELECT count(*), coalesce(sum(text_bytes), 0) FROM documents WHERE died_generation IS NULL"
-        ).fetchone()
-        chunks, embeddable, embedded = self.chunk_counts()
-        sources = self._connection.execute(
-            """SELECT source_key, display_prefix, (SELECT count(*) FROM documents d
+        with self._one_moment():
+            documents, text_bytes = self._connection.execute(
+                "SELECT count(*), coalesce(sum(text_bytes), 0) FROM documents WHERE died_generation IS NULL"
+            ).fetchone()
+            chunks, embeddable, embedded = self.chunk_counts()
+            sources = self._connection.execute(
+                """SELECT source_key, display_prefix, (SELECT count(*) FROM documents d
                    WHERE d.source_id = s.source_id AND died_generation IS NULL) FROM sources s ORDER BY source_key"""
-        ).fetchall()
+            ).fetchall()
         return CorpusCounts(
             documents, chunks, embeddable, embedded, text_bytes, tuple(SourceCount(*s) for s in sources)
         )

@@ -17,6 +17,8 @@ from retrieval_server.model import ContentKind, MetadataValue
 
 MAX_RELATIVE_PATH_BYTES = 4096
 MAX_TITLE_BYTES = 1024
+# For what was taken before, whatever today's limits are.
+ANY_LINE_CHARS = 2**31 - 1
 _LANGUAGES_WITH_HEADINGS = frozenset({"markdown", "restructuredtext", "html", "notebook"})
 
 

@@ -29,7 +29,8 @@ class CollectionDirectories:
 
     def names(self) -> list[str]:
         """Return the names of all collections, sorted."""
-        return sorted({match["name"] for path in self.root.iterdir() if (match := _VERSIONED.fullmatch(path.name))})
+        matches = (_VERSIONED.fullmatch(path.name) for path in self.root.iterdir() if path.is_dir())
+        return sorted({match["name"] for match in matches if match})
 
     def versions(self, name: str) -> list[Path]:
         """Return the directories of a collection, the one that counts first."""

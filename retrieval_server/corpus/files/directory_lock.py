@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 _FILE = "server.lock"
@@ -45,9 +46,10 @@ class DirectoryLock:
             os.close(descriptor)
             named = f" (process {holder})" if holder else ""
             raise OSError(errno.EBUSY, f"another retrieval-server{named} is using it", str(self._path.parent)) from None
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
         self._descriptor = descriptor
+        with suppress(OSError):  # only people want to know who holds it, and the disk may be full
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()}\n".encode())
 
     def release(self) -> None:
         """Give the lock back."""

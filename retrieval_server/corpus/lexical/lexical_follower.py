@@ -9,8 +9,9 @@ from pathlib import Path
 from groundwire.v1 import error_pb2
 from retrieval_server.corpus.documents.changes import CommittedChange
 from retrieval_server.corpus.files.commit_steps import CommitStep, passed
-from retrieval_server.corpus.files.layout import LEXICAL, LEXICAL_STATE
+from retrieval_server.corpus.files.layout import LEXICAL, LEXICAL_SEGMENTS, LEXICAL_STATE
 from retrieval_server.corpus.lexical.lexical_state import LexicalState
+from retrieval_server.corpus.lexical.panics import panics_as_errors
 from retrieval_server.corpus.lexical.refreshing import Refreshing
 from retrieval_server.engine.lexical.bm25 import LexicalEntry, LexicalIndex, LexicalView
 from retrieval_server.errors import GroundwireError
@@ -36,7 +37,8 @@ class LexicalFollower:
 
     def view(self) -> LexicalView:
         """Return a view of the last commit."""
-        return self._index.view()
+        with panics_as_errors():
+            return self._index.view()
 
     @contextmanager
     def staging(self) -> Iterator[Callable[[LexicalEntry], None]]:
@@ -56,14 +58,16 @@ class LexicalFollower:
         """Apply a change whose chunks are staged if it is the next one; otherwise return False, `rebuild` is due."""
         if self._generation != committed.generation - 1:
             return False
-        self._index.commit(committed.dead_document_rows)
+        with panics_as_errors():
+            self._index.commit(committed.dead_document_rows)
         passed(CommitStep.INDEXED)
         self._record(committed.generation)
         return True
 
     def rebuild(self, generation: int, entries: Iterable[LexicalEntry]) -> None:
         """Replace everything by what a generation holds."""
-        self._index.rebuild(entries)
+        with panics_as_errors():
+            self._index.rebuild(entries)
         self._record(generation)
 
     def refresh(self, entries: Iterable[LexicalEntry]) -> bool:
@@ -71,8 +75,9 @@ class LexicalFollower:
 
         Returns False when `stop_refreshing` was called before it was through; nothing but `close` may follow then.
         """
-        if not self._refreshing.run(entries):
-            return False
+        with panics_as_errors():
+            if not self._refreshing.run(entries):
+                return False
         passed(CommitStep.LEXICAL_REFRESHED)
         return True
 
@@ -82,12 +87,17 @@ class LexicalFollower:
 
     def resume_merges(self) -> None:
         """See LexicalIndex."""
-        self._index.resume_merges()
+        with panics_as_errors():
+            self._index.resume_merges()
 
     def close(self, *, waits_for_merges: bool) -> None:
-        """Release the files; see LexicalIndex. A refresh that was stopped does so when it ends."""
+        """Release the files; see LexicalIndex. A refresh that was stopped does so when it ends.
+
+        Threads of the index that failed, as on a full disk, are no hindrance: what they did not write is made again.
+        """
         if not self._refreshing.is_abandoned:
-            self._index.close(waits_for_merges=waits_for_merges)
+            with suppress(OSError, ValueError), panics_as_errors():
+                self._index.close(waits_for_merges=waits_for_merges)
 
     def _stage(self, entry: LexicalEntry) -> None:
         with _clear_errors():
@@ -99,17 +109,22 @@ class LexicalFollower:
         passed(CommitStep.LEXICAL_RECORDED)
 
     def _opened(self, directory: Path) -> LexicalIndex:
+        if not (directory / LEXICAL_SEGMENTS).exists():
+            self._state.forget()  # what is opened then is empty, whatever was there before
         patient_until_s = time.monotonic() + _LOCK_PATIENCE_S
         while True:
             try:
-                return LexicalIndex(directory)
+                with panics_as_errors():
+                    index = LexicalIndex(directory)
+                    index.view()  # opens all that it consists of
+                    return index
             except ValueError as error:
                 # A refresh that a stop abandoned holds the lock until it ends, or its process does.
                 if _LOCK_ERROR not in str(error) or time.monotonic() > patient_until_s:
                     break
             time.sleep(_LOCK_RETRY_S)
+        self._state.forget()  # first, or a death would leave an empty index that is taken for a full one
         shutil.rmtree(directory, ignore_errors=True)
-        self._state.forget()
         return LexicalIndex(directory)
 
 

@@ -11,6 +11,8 @@ _MAX_BYTES = 64 * 1024
 # The end of the year 9999: more is no time.
 MAX_UNIX_MS = 253_402_300_799_999
 _MAX_COUNT = 2**63 - 1
+# A collection that is put back to it goes on counting from there.
+_MAX_GENERATION = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def require_about(path: Path) -> Snapshot:
     about = Snapshot(**{name: told[name] for name in _TYPE_OF_FIELD}, digests_sha256=told.get(_DIGESTS_SHA256))
     in_range = (
         0 <= about.create_time_unix_ms <= MAX_UNIX_MS
-        and 0 <= about.generation <= _MAX_COUNT
+        and 0 <= about.generation <= _MAX_GENERATION
         and 0 <= about.size_bytes <= _MAX_COUNT
     )
     if not in_range:

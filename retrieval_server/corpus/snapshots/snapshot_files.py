@@ -14,7 +14,7 @@ from pathlib import Path
 
 import structlog
 
-from retrieval_server.corpus.files.layout import DATABASE, DENSE, LEXICAL, LEXICAL_STATE
+from retrieval_server.corpus.files.layout import DATABASE, DENSE, LEXICAL, LEXICAL_SEGMENTS, LEXICAL_STATE
 from retrieval_server.corpus.snapshots.about import ABOUT, NoSnapshot, require_about
 from retrieval_server.corpus.snapshots.file_digests import DamagedSnapshot, digest_of, read_digests
 
@@ -22,7 +22,6 @@ _log = structlog.get_logger()
 
 # Between two of these many pages the interpreter's lock is let go.
 _PAGES_PER_STEP = 2048
-_SEGMENT_LIST = "meta.json"
 _LOCK_PREFIX = ".tantivy"
 _MAX_LINK_ATTEMPTS = 5
 _UNFINISHED_SUFFIX = ".tmp"
@@ -50,7 +49,7 @@ def link_lexical(source: Path, target: Path) -> None:
     Nothing may be committed to the index meanwhile. Merges go on by themselves, and are why it may take a second try.
     """
     for _ in range(_MAX_LINK_ATTEMPTS):
-        listed = (source / LEXICAL / _SEGMENT_LIST).read_bytes()
+        listed = (source / LEXICAL / LEXICAL_SEGMENTS).read_bytes()
         shutil.rmtree(target / LEXICAL, ignore_errors=True)
         (target / LEXICAL).mkdir(parents=True)
         try:
@@ -59,7 +58,7 @@ def link_lexical(source: Path, target: Path) -> None:
                     _link_lexical_file(path, target / LEXICAL / path.name)
         except FileNotFoundError:
             continue  # merged away while we looked
-        if (source / LEXICAL / _SEGMENT_LIST).read_bytes() == listed:
+        if (source / LEXICAL / LEXICAL_SEGMENTS).read_bytes() == listed:
             copy_regular(source / LEXICAL_STATE, target / LEXICAL_STATE)
             return
     # Without it the index is made again from the database, which takes longer and is as good.

@@ -5,9 +5,11 @@ its own; so "everything up to chunk n" says what a segment covers, and what come
 when the collection is opened. What died is left out by the living chunks of each view: nothing on disk has to follow.
 """
 
+import errno
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -78,14 +80,18 @@ class DenseSegments:
         """Return the vectors of the living chunks, (n,) int64, rising; none of them may lack its vectors.
 
         Raises:
-            OSError: windows could not be written.
+            OSError: windows could not be written, or not be read again.
         """
         behind = living_ids[np.searchsorted(living_ids, self.through_chunk_id, side="right") :]
         if len(behind) > _MAX_CHUNKS_IN_MEMORY:
             name = self.write(behind)
-            segment = open_segment(self.directory / name, self.dimension)
-            added = OpenSegment(SegmentEntry(name, int(behind[-1])), segment, is_checked=True)
-            self.set_segments((*self._segments, added), generation)
+            with self.removing_unless_placed(name):
+                try:
+                    segment = open_segment(self.directory / name, self.dimension)
+                except SegmentCorrupt as error:  # it has just been written: the machine lacks files or a sound disk
+                    raise OSError(errno.EIO, str(error)) from error
+                added = OpenSegment(SegmentEntry(name, int(behind[-1])), segment, is_checked=True)
+                self.set_segments((*self._segments, added), generation)
             behind = behind[:0]
         self._follow(behind)
         newest = [self._newest] if self._newest is not None else []
@@ -106,6 +112,17 @@ class DenseSegments:
             self._being_written.discard(name)
             raise
         return name
+
+    @contextmanager
+    def removing_unless_placed(self, name: str) -> Iterator[None]:
+        """Remove what `write` made when the block fails before a manifest names it: it may be tried many times."""
+        try:
+            yield
+        except BaseException:
+            if name in self._being_written:
+                self._being_written.discard(name)
+                shutil.rmtree(self.directory / name, ignore_errors=True)
+            raise
 
     def set_segments(self, segments: tuple[OpenSegment, ...], generation: int) -> None:
         """Let other segments stand for the collection, as of a generation that is committed."""

@@ -127,12 +127,14 @@ def _merge(
         if low == high:
             return lambda: _set(dense, (*before, *_behind(dense, before, merged)), generation)
         name = dense.write(living_ids[low:high], should_stop)
-    segment = open_segment(dense.directory / name, dense.dimension)
+    with dense.removing_unless_placed(name):
+        segment = open_segment(dense.directory / name, dense.dimension)
     entry = SegmentEntry(name, through)
 
     def adopt() -> bool:
         one = OpenSegment(entry, segment, is_checked=True)
-        return _set(dense, (*before, one, *_behind(dense, before, merged)), generation)
+        with dense.removing_unless_placed(name):
+            return _set(dense, (*before, one, *_behind(dense, before, merged)), generation)
 
     return adopt
 

@@ -55,6 +55,20 @@ def write_segment(directory: Path, dimension: int, windows: Iterable[Windows]) -
     temporary = directory.with_suffix(".tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
+    try:
+        _fill(temporary, dimension, windows)
+    except BaseException:
+        # A disk that was full would stay so: the next try is made under another name.
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    shutil.rmtree(directory, ignore_errors=True)
+    passed(CommitStep.SEGMENT_WRITTEN)
+    temporary.rename(directory)
+    passed(CommitStep.SEGMENT_PLACED)
+
+
+def _fill(temporary: Path, dimension: int, windows: Iterable[Windows]) -> None:
+    """Write all files of a segment, and wait until they are on the disk."""
     count, ids_crc, vectors_crc = 0, 0, 0
     largest_value, largest_norm = 0.0, 0.0
     with (temporary / _IDS).open("wb") as ids_file, (temporary / _VECTORS).open("wb") as vectors_file:
@@ -75,10 +89,6 @@ def write_segment(directory: Path, dimension: int, windows: Iterable[Windows]) -
         _sync(coarse_file)
     record = SegmentRecord(count, dimension, scale, largest_norm, ids_crc, vectors_crc, coarse_crc)
     write_json(temporary / _RECORD, asdict(record))
-    shutil.rmtree(directory, ignore_errors=True)
-    passed(CommitStep.SEGMENT_WRITTEN)
-    temporary.rename(directory)
-    passed(CommitStep.SEGMENT_PLACED)
 
 
 def open_segment(directory: Path, dimension: int) -> VectorSegment:

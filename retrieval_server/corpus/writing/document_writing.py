@@ -10,7 +10,7 @@ from retrieval_server.corpus.collection.open_collection import OpenCollection
 from retrieval_server.corpus.database.document_rows import StoredDocument
 from retrieval_server.corpus.database.store import Answered, document_not_found
 from retrieval_server.corpus.documents.changes import PutAttributes, Removal, SourceChange
-from retrieval_server.corpus.documents.documents import ParseLimits, SkippedFile
+from retrieval_server.corpus.documents.documents import ANY_LINE_CHARS, ParseLimits, SkippedFile
 from retrieval_server.corpus.documents.metadata import SetFields
 from retrieval_server.corpus.writing.parsing import File, ParsedFile, Parser
 from retrieval_server.errors import FailedPrecondition, FieldError, GroundwireError, InvalidRequest
@@ -172,7 +172,7 @@ async def _parse(file: File, limits: ParseLimits) -> ParsedFile | SkippedFile:
 
 async def _parse_again(stored: StoredDocument, original: bytes, settings: CollectionSettings) -> ParsedFile:
     """Parse what was taken before, whatever today's limits are."""
-    limits = settings.limits(max_file_bytes=len(original), max_line_chars=len(original))
+    limits = settings.limits(max_file_bytes=len(original), max_line_chars=ANY_LINE_CHARS)
     parsed = await _parse(File(stored.relative_path, original, stored.media_type), limits)
     if isinstance(parsed, SkippedFile):
         raise FailedPrecondition(

@@ -2,10 +2,9 @@
 
 import asyncio
 import contextvars
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
 
 import structlog
 
@@ -15,14 +14,15 @@ from retrieval_server.corpus.collection.collection_settings import CollectionSet
 from retrieval_server.corpus.collection.open_collection import OpenCollection
 from retrieval_server.corpus.database.document_rows import StoredDocument
 from retrieval_server.corpus.documents.changes import SourceChange
-from retrieval_server.corpus.documents.documents import SkippedFile
+from retrieval_server.corpus.documents.documents import ANY_LINE_CHARS, SkippedFile
 from retrieval_server.corpus.writing.parsing import File, ParsedFile, Parser
 from retrieval_server.errors import Cancelled
 
 _log = structlog.get_logger()
 
+# A batch is held in memory whole, as bytes, texts and chunks.
 _BATCH_COUNT = 64
-_MAX_LINE_CHARS = 2**31 - 1
+_BATCH_BYTES = 8 * 1024 * 1024
 # Reading what there is to do, one hard document and the fresh index at the end may each take minutes: callers and what
 # lies between must not take that for a dead connection.
 _HEARTBEAT_S = 2.0
@@ -99,11 +99,8 @@ class Rebuild:
             waiting = await self._opened.read(lambda reader: reader.documents_to_rebuild(full=self._full))
             await self._tell(done=0, total=len(waiting), kept=0)
             done = kept = 0
-            # By source: a commit is about one.
-            for start in range(0, len(waiting), _BATCH_COUNT):
-                batch = waiting[start : start + _BATCH_COUNT]
-                for _, documents in groupby(batch, key=lambda document: document.source_key):
-                    kept += await self._rebuild(list(documents))
+            for batch in _batches(waiting):
+                kept += await self._rebuild(batch)
                 done += len(batch)
                 await self._tell(done=done, total=len(waiting), kept=kept)
             await self._opened.write(Collection.compact)
@@ -144,6 +141,22 @@ class Rebuild:
             self._changed.notify_all()
 
 
+def _batches(documents: Sequence[StoredDocument]) -> Iterator[list[StoredDocument]]:
+    """Yield documents in order, as many at a time as are of one source, which a commit is about, and not too large."""
+    batch: list[StoredDocument] = []
+    batch_bytes = 0
+    for document in documents:
+        size_bytes = max(document.original_bytes, document.char_count)
+        is_full = len(batch) == _BATCH_COUNT or batch_bytes + size_bytes > _BATCH_BYTES
+        if batch and (is_full or document.source_key != batch[0].source_key):
+            yield batch
+            batch, batch_bytes = [], 0
+        batch.append(document)
+        batch_bytes += size_bytes
+    if batch:
+        yield batch
+
+
 async def _parse(
     documents: Sequence[StoredDocument], originals: dict[int, bytes], settings: CollectionSettings
 ) -> list[ParsedFile]:
@@ -154,7 +167,7 @@ async def _parse(
         if document.document_row in originals
     ]
     largest = max((len(file.data) for file in files), default=0)
-    parser = Parser(settings.limits(max_file_bytes=largest, max_line_chars=_MAX_LINE_CHARS))
+    parser = Parser(settings.limits(max_file_bytes=largest, max_line_chars=ANY_LINE_CHARS))
     try:
         outcomes = await parser.parse(files)
     finally:

@@ -12,11 +12,13 @@ import pytest
 from numpy.typing import NDArray
 
 from retrieval_server.corpus.collection.collection import Collection
+from retrieval_server.corpus.documents.changes import SourceChange
 from retrieval_server.engine.lexical.bm25 import LexicalView
 from retrieval_server.engine.ranking.dense_list import Aside
 from retrieval_server.engine.retriever import retrieve
 from retrieval_server.model import FusionOverrides, Profile, RetrieveQuery, SkippedReason
 from tests.retrieval_server.corpus.search_support import ENCODER, LEXICAL_ONLY, fill, opened_collection, search
+from tests.retrieval_server.corpus.support import parsed
 
 
 @pytest.fixture
@@ -29,6 +31,26 @@ def test_equal_scores_are_ordered_by_path_whatever_the_order_of_arrival(collecti
     fill(collection, {f"{name}.md": "alpha" for name in "dbac"})
     found = search(collection, "alpha", fusion=LEXICAL_ONLY)
     assert [p.path for p in found.passages] == [f"project/{name}.md" for name in "abcd"]
+
+
+def test_of_many_equal_chunks_the_first_by_path_are_found_whatever_the_order_of_arrival(tmp_path: Path):
+    names = [f"{number:03}.md" for number in range(120)]
+    for directory, arriving in (("rising", names), ("falling", names[::-1])):
+        with opened_collection(tmp_path / directory) as collection:
+            fill(collection, dict.fromkeys(arriving, "alpha"))
+            found = search(collection, "alpha", fusion=LEXICAL_ONLY, k=3)
+            assert [p.path for p in found.passages] == [f"project/{name}" for name in names[:3]]
+
+
+def test_of_equal_chunks_at_one_path_each_source_has_its_place_whatever_the_order_of_arrival(tmp_path: Path):
+    orders = []
+    for arriving in (("/srv/one", "/srv/two"), ("/srv/two", "/srv/one")):
+        with opened_collection(tmp_path / Path(arriving[0]).name) as collection:
+            for source in arriving:
+                collection.apply(SourceChange(source, "project", 2000, (parsed("a.md", "alpha"),), ()))
+            orders.append([p.document_id for p in search(collection, "alpha", fusion=LEXICAL_ONLY).passages])
+    assert len(orders[0]) == 2
+    assert orders[0] == orders[1]
 
 
 def test_a_test_stands_behind_its_subject_unless_asked_for(collection: Collection):

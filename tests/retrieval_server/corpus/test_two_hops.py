@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from retrieval_server.corpus.collection.collection import Collection
-from retrieval_server.model import PassageFilter
+from retrieval_server.engine import hops
+from retrieval_server.model import ContentKind, Passage, PassageFilter
 from tests.retrieval_server.corpus.search_support import LEXICAL_ONLY, fill, opened_collection, paths, search
 
 PORT = "On which port does the irrigation dashboard listen?"
@@ -74,3 +75,10 @@ def test_hops_and_balance_go_together(greenhouse: Collection):
 def test_no_passage_comes_twice(greenhouse: Collection):
     found = search(greenhouse, PORT, k=50, hops=2)
     assert len({p.passage_id for p in found.passages}) == len(found.passages)
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_the_one_value_of_a_line_is_a_name_whatever_ends_the_line(line_end: str):
+    text = "host = gull\nport: heron  # by the quay\nother words\n".replace("\n", line_end)
+    passage = Passage("p", "d", "a.conf", 0, len(text), 1, 3, text, (), "ini", ContentKind.DATA)
+    assert [word.surface for word, _ in hops._names_near(passage, {})] == ["gull", "heron"]

@@ -47,10 +47,17 @@ def pdf_text(data: bytes) -> tuple[str, str]:
             raise UnusableFile("an encrypted PDF" if is_locked else "a broken PDF") from None
         with closing(document):
             pages = _pages(document)
-            title = document.get_metadata_value("Title")
+            title = _title(document)
     if not any(pages):
         raise UnusableFile("a PDF without text, perhaps of scanned pages")
     return f"\n{PAGE_END}\n".join(pages), " ".join(storable(title).split())
+
+
+def _title(document: "pypdfium2.PdfDocument") -> str:
+    try:
+        return str(document.get_metadata_value("Title"))
+    except UnicodeDecodeError:  # halves of surrogate pairs
+        return ""
 
 
 def _pages(document: "pypdfium2.PdfDocument") -> list[str]:

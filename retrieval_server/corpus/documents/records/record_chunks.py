@@ -54,7 +54,17 @@ class RecordFile:
 
 
 def read_record_file(text: str, max_chunk_chars: int) -> RecordFile | None:
-    """Return the records of a file that is nothing but records: one object or an array of them; else None."""
+    """Return the records of a file that is nothing but records: one object or an array of them; else None.
+
+    Values that are too deep to be read from here are no records.
+    """
+    try:
+        return _read(text, max_chunk_chars)
+    except RecursionError:
+        return None
+
+
+def _read(text: str, max_chunk_chars: int) -> RecordFile | None:
     whole = whole_value(text)
     if whole is None:
         return None

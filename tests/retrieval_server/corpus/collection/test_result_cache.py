@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from retrieval_server.corpus.collection import result_cache
 from retrieval_server.corpus.collection.result_cache import ResultCache
-from retrieval_server.model import RetrieveQuery, RetrieveResult
+from retrieval_server.model import ContentKind, Passage, RetrieveQuery, RetrieveResult
 
 
 def _result(generation: int) -> RetrieveResult:
@@ -37,3 +37,13 @@ def test_memory_stays_bounded(monkeypatch) -> None:
     large = RetrieveQuery("d")
     cache.get(large, lambda: _result(1))
     assert cache.get(large, lambda: _result(2)).index_generation == 2
+
+
+def test_many_short_passages_take_memory_as_well(monkeypatch) -> None:
+    monkeypatch.setattr(result_cache, "_MAX_CHARS", 1_000_000)
+    cache = ResultCache()
+    passage = Passage("p", "d", "a.md", 0, 1, 1, 1, "a", (), "markdown", ContentKind.DOCS, False, "")
+    many = replace(_result(1), passages=(passage,) * 1000)
+    for text in ("a", "b"):
+        cache.get(RetrieveQuery(text), lambda: many)
+    assert cache.get(RetrieveQuery("a"), lambda: _result(2)).index_generation == 2

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from retrieval_server.corpus.catalog import Catalog
+from retrieval_server.corpus.collection import vector_upkeep
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.vectors import dense_segments, dense_upkeep, segment_files
 from retrieval_server.engine.dense import GraphStopped
@@ -63,3 +65,23 @@ async def test_closing_does_not_wait_for_a_graph(tmp_path: Path, monkeypatch: py
         await asyncio.to_thread(started.wait)
     async with asyncio.timeout(60):
         await catalog.close()
+
+
+async def test_a_fault_that_stays_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    tries: list[int] = []
+
+    def no_space(_: Collection) -> None:
+        tries.append(1)
+        raise OSError(28, "No space left on device", str(tmp_path / f"{len(tries)}.tmp"))
+
+    monkeypatch.setattr(vector_upkeep, "_RETRY_DELAY_S", 0.001)
+    monkeypatch.setattr(Collection, "vector_step", no_space)
+    catalog = Catalog(tmp_path, WordHashEncoder())
+    await catalog.open_all()
+    with capture_logs() as told:
+        await catalog.get_or_create("c")
+        async with asyncio.timeout(60):
+            while len(tries) < 4:
+                await asyncio.sleep(0.01)
+        await catalog.close()
+    assert [entry["event"] for entry in told].count("vector upkeep failed") == 1

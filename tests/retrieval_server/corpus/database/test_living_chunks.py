@@ -102,8 +102,8 @@ def test_missing_columns_and_those_of_a_later_state_are_none(tmp_path: Path):
     path = tmp_path / "chunks.columns"
     assert read_columns(path, 5).through_document_row == 0
     write_columns(path, a_table(), 6)
-    assert read_columns(path, 5).through_document_row == 0
     assert read_columns(path, 6).through_document_row == 3
+    assert read_columns(path, 5).through_document_row == 0
 
 
 def test_chunks_of_documents_that_died_are_left_out():
@@ -129,3 +129,29 @@ def test_vectors_of_a_wrong_shape_are_computed_again(tmp_path: Path):
     assert again.current_view.dense is not None
     assert again.current_view.dense_coverage == 1
     again.close()
+
+
+def test_columns_of_a_later_state_are_not_believed_once_that_generation_is_reached_in_another_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """An older copy of the database was put back, as `check_nothing_was_lost` says how to."""
+    collection = Collection("c", tmp_path / "c", "", None)
+    collection.apply(change(parsed("a.py", "alpha = 1")))
+    collection.close()
+    older = (tmp_path / "c" / "corpus.sqlite").read_bytes()
+    collection = Collection("c", tmp_path / "c", "", None)
+    for number in range(5):
+        collection.apply(change(parsed(f"{number}.md", "omega")))
+    collection.close()
+    (tmp_path / "c" / "corpus.sqlite").write_bytes(older)
+    (tmp_path / "c" / "lexical.json").unlink()
+    monkeypatch.setattr(chunk_columns, "_WORTHWHILE_CHUNKS", 1000)
+    collection = Collection("c", tmp_path / "c", "", None)
+    for number in range(9):
+        text = "\n\n".join(f"# {i}\n\nzeta {number}" for i in range(3))
+        collection.apply(change(parsed(f"{number}.md", text)))
+    expected = collection.current_view.table
+    collection.close()
+    collection = Collection("c", tmp_path / "c", "", None)
+    assert_same(collection.current_view.table, expected)
+    collection.close()

@@ -184,3 +184,9 @@ def test_the_example_college_does_not_contradict_itself():
         assert taught == {(one["name"], one["taught by"]) for one in by_topic["Courses"]["details"]}
         codes = {" ".join(name.split()[:2]) for name in by_topic["Courses"]["list"]}
         assert all(code in codes for one in by_topic["Courses"]["details"] for code in one["requires"])
+
+
+def test_a_value_that_is_just_too_deep_to_be_read_again_makes_the_file_plain_data():
+    for depth in range(850, 1050):
+        text = '{"topic": "x", "list": ["a"], "extra": ' + "[" * depth + "]" * depth + "}"
+        assert isinstance(parse_document("a.json", text.encode(), ParseLimits(1 << 20, 1 << 20, 2000)), ParsedDocument)

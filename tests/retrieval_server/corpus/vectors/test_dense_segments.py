@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from retrieval_server.corpus.vectors import dense_segments
+from retrieval_server.corpus.vectors import dense_segments, segment_files
 from retrieval_server.corpus.vectors.dense_manifest import VectorsOf
 from tests.retrieval_server.corpus.dense_support import DIMENSION, VECTORS_OF, Corpus
 
@@ -167,3 +167,22 @@ def test_cosine_stores_directions_and_dot_lengths_as_well(tmp_path: Path):
     dot = corpus.open(tmp_path / "dot", VectorsOf(VECTORS_OF.encoder, DIMENSION, "dot")).view(corpus.living_ids, 1)
     assert cosine.search(vector, 1)[0][1] == pytest.approx(1, abs=1e-5)
     assert dot.search(vector, 1)[0][1] == pytest.approx(3, abs=1e-4)
+
+
+@pytest.mark.parametrize(("module", "function"), [(segment_files, "write_json"), (dense_segments, "write_manifest")])
+def test_what_fails_leaves_nothing_on_a_disk_that_may_be_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: object, function: str
+):
+    def no_space(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    corpus = Corpus()
+    corpus.add(300)
+    dense = corpus.open(tmp_path)
+    with monkeypatch.context() as full_disk:
+        full_disk.setattr(module, function, no_space)
+        for _ in range(3):
+            with pytest.raises(OSError, match="No space"):
+                dense.view(corpus.living_ids, corpus.generation)
+            assert [path for path in tmp_path.iterdir() if path.is_dir()] == []
+    corpus.assert_finds_all(dense.view(corpus.living_ids, corpus.generation))

@@ -223,3 +223,25 @@ def test_long_vectors_are_searched_exactly_whatever_their_number(tmp_path: Path,
     dense = corpus.open(tmp_path, VectorsOf("some-encoder/1", DIMENSION, "dot"))
     dense.view(corpus.living_ids, corpus.generation)
     assert better_all(dense, corpus, holds) == []
+
+
+def test_a_merge_that_no_manifest_comes_to_name_leaves_nothing(
+    tmp_path: Path, holds: Holds, monkeypatch: pytest.MonkeyPatch
+):
+    def no_space(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    corpus = Corpus()
+    dense = corpus.open(tmp_path)
+    corpus.add(200)
+    dense.view(corpus.living_ids, corpus.generation)
+    corpus.remove(0.5)
+    before = sorted(tmp_path.iterdir())
+    step = step_of(dense, corpus, holds)
+    assert step is not None
+    assert step.name == "merge"
+    adopt = step.run(lambda: False)
+    monkeypatch.setattr(dense_segments, "write_manifest", no_space)
+    with pytest.raises(OSError, match="No space"):
+        adopt()
+    assert sorted(tmp_path.iterdir()) == before

@@ -84,3 +84,8 @@ def test_threads_may_read_pdfs_at_once():
         thread.join()
     assert len(texts) == 8
     assert len(set(texts)) == 1
+
+
+def test_a_title_that_is_no_text_is_none():
+    halves = pdf_of_pages(PAGES, title="\xfe\xff\xd8\x00")
+    assert parsed("handbook.pdf", halves).title == ""
