@@ -66,6 +66,15 @@ class InvalidRequest(GroundwireError):
         self.field_errors = field_errors
 
 
+def beyond_limit(field: str, description: str, *, limit: int, actual: int) -> InvalidRequest:
+    """Return the error of a field that is larger, longer or more than is allowed."""
+    return InvalidRequest(
+        FieldError(field, description),
+        reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
+        metadata={"limit": str(limit), "actual": str(actual)},
+    )
+
+
 @contextmanager
 def fields_under(field_prefix: str) -> Iterator[None]:
     """Put a prefix before the fields that the work itself refuses: it does not know where its request stood."""

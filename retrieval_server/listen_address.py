@@ -2,6 +2,8 @@
 
 import ipaddress
 
+_MAX_PORT_DIGITS = 5
+
 
 class UnsafeAddress(Exception):
     """The address is refused; the message says how to allow it."""
@@ -10,14 +12,21 @@ class UnsafeAddress(Exception):
 def check_listen_address(listen: str, *, allow_insecure: bool, setting: str = "GROUNDWIRE_LISTEN") -> None:
     """Raise UnsafeAddress for a malformed address, or for one off loopback unless `allow_insecure`."""
     host, separator, port = listen.rpartition(":")
-    if not separator or not (port.isascii() and port.isdecimal()) or not 0 <= int(port) <= 65535:
-        raise UnsafeAddress(f"{setting} must be HOST:PORT, not {listen!r}")
+    is_number = port.isascii() and port.isdecimal() and len(port) <= _MAX_PORT_DIGITS
+    if not separator or not is_number or int(port) > 65535 or not _is_host(host):
+        raise UnsafeAddress(f"{setting} must be HOST:PORT, an IPv6 address in brackets, not {listen!r}")
     if allow_insecure or _is_loopback(host.strip("[]")):
         return
     raise UnsafeAddress(
         f"refusing to listen on {listen}: this version has neither TLS nor tokens, so anybody who reaches it may "
         "read and change everything; use a loopback address, or set GROUNDWIRE_ALLOW_INSECURE_LISTEN=true"
     )
+
+
+def _is_host(host: str) -> bool:
+    # What is no UTF-8 in the environment comes as surrogates, which nothing can listen on.
+    is_text = host.isprintable()
+    return is_text and (":" not in host or (host.startswith("[") and host.endswith("]")))
 
 
 def _is_loopback(host: str) -> bool:

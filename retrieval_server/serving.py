@@ -55,6 +55,13 @@ async def serve(settings: ServerSettings) -> None:
     _when_told_to_stop(_leave)
     parse_redis_url(settings.redis_url)  # refused before anything is loaded
     check_listen_address(settings.listen, allow_insecure=settings.allow_insecure_listen)
+    if settings.metrics_listen is not None:
+        check_listen_address(
+            settings.metrics_listen,
+            allow_insecure=settings.allow_insecure_listen,
+            setting="GROUNDWIRE_METRICS_LISTEN",
+        )
+    _check_similarity_is_used(settings)
     encoder, encoder_label = _encoder(settings)
     cross_encoder = _cross_encoder(settings)
     catalog = Catalog(
@@ -157,11 +164,6 @@ def _metrics(settings: ServerSettings, searching: Searching) -> Metrics:
     metrics.watch_caches(searching.cache_counts)
     if settings.metrics_listen is None:
         return metrics
-    check_listen_address(
-        settings.metrics_listen,
-        allow_insecure=settings.allow_insecure_listen,
-        setting="GROUNDWIRE_METRICS_LISTEN",
-    )
     host, _, port = settings.metrics_listen.rpartition(":")
     try:
         metrics.serve(host.strip("[]"), int(port))
@@ -172,12 +174,21 @@ def _metrics(settings: ServerSettings, searching: Searching) -> Metrics:
     return metrics
 
 
+def _check_similarity_is_used(settings: ServerSettings) -> None:
+    if settings.answer_cache_similarity is None:
+        return
+    if settings.lexical_only:
+        raise CannotStart("GROUNDWIRE_ANSWER_CACHE_SIMILARITY needs the encoder: unset it or GROUNDWIRE_LEXICAL_ONLY")
+    if not settings.answer_cache_ttl_s:
+        raise CannotStart(
+            "GROUNDWIRE_ANSWER_CACHE_SIMILARITY needs kept answers: unset it, or raise GROUNDWIRE_ANSWER_CACHE_TTL_S"
+        )
+
+
 def _near_questions(settings: ServerSettings, encoder: Encoder | None) -> NearQuestions | None:
     threshold = settings.answer_cache_similarity
-    if threshold is None:
+    if threshold is None or encoder is None:
         return None
-    if encoder is None:
-        raise CannotStart("GROUNDWIRE_ANSWER_CACHE_SIMILARITY needs the encoder: unset it or GROUNDWIRE_LEXICAL_ONLY")
 
     def compare(question: str, others: list[str]) -> list[float]:
         vector = encoder.encode_query(question)

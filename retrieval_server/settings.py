@@ -3,8 +3,11 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MIN_FOCUS_CHARS = 100
+"""Fewer characters than this are no passage."""
 
 
 class ServerSettings(BaseSettings):
@@ -56,7 +59,8 @@ class ServerSettings(BaseSettings):
     max_waiting_rpcs: int = Field(
         default=512,
         ge=1,
-        description="answers, and streams that their callers fill, which wait more than they work; not in the above",
+        description="answers, streams that their callers fill, and followed rebuilds, which wait more than they work;"
+        " not in the above",
     )
     max_evaluations: int = Field(
         default=2, ge=1, description="evaluations and tunings at once, which compute for minutes; not in the above"
@@ -100,13 +104,17 @@ class ServerSettings(BaseSettings):
     default_answer_timeout_s: float = Field(default=120.0, gt=0, le=86_400)
     max_answer_timeout_s: float = Field(default=3600.0, gt=0, le=86_400)
     default_prompt_tokens: int = Field(
-        default=1792, ge=256, description="of a request that names no limit; the first token waits for all of them"
+        default=1792,
+        ge=256,
+        le=2**31 - 1,
+        description="of a request that names no limit; the first token waits for all of them",
     )
     default_focus_chars: int = Field(
         default=700,
         ge=0,
         le=1_000_000,
-        description="characters of the passages that the model reads, of a request that does not say; 0: whole ones",
+        description="characters of the passages that the model reads, of a request that does not say, 100 or more;"
+        " 0: whole ones",
     )
     condensing_method: Literal["rule", "model"] = Field(
         default="rule",
@@ -123,8 +131,15 @@ class ServerSettings(BaseSettings):
         " inventions of small models; 0 for larger ones",
     )
     prompt_context_tokens: int = Field(
-        default=8192, ge=512, description="context of the generator that prompts are packed for"
+        default=8192, ge=512, le=2**31 - 1, description="context of the generator that prompts are packed for"
     )
+
+    @field_validator("default_focus_chars")
+    @classmethod
+    def _is_what_requests_may_ask_for(cls, value: int) -> int:
+        if 0 < value < MIN_FOCUS_CHARS:
+            raise ValueError(f"Input should be 0, or {MIN_FOCUS_CHARS} or more")
+        return value
 
 
 def problems_of(error: ValidationError) -> str:

@@ -1,6 +1,5 @@
 """AdminService over the wire: what the server and its queue are doing."""
 
-import base64
 import time
 from collections import Counter
 from typing import Any, Protocol
@@ -13,7 +12,9 @@ from groundwire.queue.liveness import WorkerInfo
 from groundwire.v1 import admin_service_pb2 as pb
 from groundwire.v1 import admin_service_pb2_grpc, error_pb2
 from retrieval_server.api.convert_answer import check_request_id
-from retrieval_server.errors import FieldError, InvalidRequest
+from retrieval_server.api.message_size import fitting_count
+from retrieval_server.api.paging import Listing, checked_page_size
+from retrieval_server.errors import FieldError, InvalidRequest, beyond_limit
 from retrieval_server.generation.jobs.answer_jobs import answer_job_id, is_condensing_job, request_id_of
 from retrieval_server.generation.jobs.dead_letters import DeadLetters
 from retrieval_server.generation.jobs.queue_counts import QueueStats
@@ -21,8 +22,7 @@ from retrieval_server.settings import ServerSettings
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
-_DEFAULT_PAGE_SIZE = 100
-_MAX_PAGE_SIZE = 1000
+_MAX_PURGED_IDS = 1000
 
 
 class QueueView(Protocol):
@@ -52,7 +52,7 @@ class AdminServicer(admin_service_pb2_grpc.AdminServiceServicer):
     async def GetSettings(self, request: pb.GetSettingsRequest, context: Context) -> pb.GetSettingsResponse:
         """Return the effective settings."""
         settings = {
-            name: "" if value is None else mask_secrets(str(value))
+            name: "" if value is None else mask_secrets(_as_text(value))
             for name, value in self._settings.model_dump().items()
         }
         return pb.GetSettingsResponse(settings=settings, version=groundwire.__version__)
@@ -91,13 +91,12 @@ class AdminServicer(admin_service_pb2_grpc.AdminServiceServicer):
 
     async def ListDeadLetters(self, request: pb.ListDeadLettersRequest, context: Context) -> pb.ListDeadLettersResponse:
         """Return a page of the jobs that were given up, newest first."""
-        if request.page_size < 0:
-            raise InvalidRequest(FieldError("page_size", "must not be negative"))
-        size = min(request.page_size or _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE)
-        found = await self._queue.dead_letters.list_newest(size + 1, _seen(request.page_token))
-        response = pb.ListDeadLettersResponse()
+        size, listing = checked_page_size(request.page_size), Listing(request)
+        seen = listing.place(request.page_token)
+        found = await self._queue.dead_letters.list_newest(size + 1, (int(seen[0]), seen[1]) if seen else None)
+        letters: list[pb.DeadLetter] = []
         for one in found[:size]:
-            message = response.dead_letters.add(
+            message = pb.DeadLetter(
                 request_id=request_id_of(one.job_id),
                 reason=error_pb2.ERROR_REASON_JOB_DEAD_LETTERED,
                 crash_count=one.crash_count,
@@ -106,10 +105,12 @@ class AdminServicer(admin_service_pb2_grpc.AdminServiceServicer):
                 replayable=one.replayable,
             )
             message.time.FromMilliseconds(one.unix_ms)
-        if len(found) > size:
-            last = found[size - 1]
-            response.next_page_token = base64.urlsafe_b64encode(f"{last.unix_ms}:{last.job_id}".encode()).decode()
-        return response
+            letters.append(message)
+        # Questions are long: a page may be cut short by the size of a message.
+        count = fitting_count(letters, self._settings)
+        last = found[count - 1] if count < len(found) else None
+        token = listing.token(str(last.unix_ms), last.job_id) if last else ""
+        return pb.ListDeadLettersResponse(dead_letters=letters[:count], next_page_token=token)
 
     async def ReplayDeadLetter(
         self, request: pb.ReplayDeadLetterRequest, context: Context
@@ -128,15 +129,17 @@ class AdminServicer(admin_service_pb2_grpc.AdminServiceServicer):
             older_than_s = request.older_than.seconds + request.older_than.nanos / 1e9
             if older_than_s < 0:
                 raise InvalidRequest(FieldError("older_than", "must not be negative"))
-        if len(request.request_ids) > _MAX_PAGE_SIZE:
-            raise InvalidRequest(
-                FieldError("request_ids", f"holds {len(request.request_ids)} ids of at most {_MAX_PAGE_SIZE}"),
-                reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
-                metadata={"limit": str(_MAX_PAGE_SIZE), "actual": str(len(request.request_ids))},
-            )
+        if len(request.request_ids) > _MAX_PURGED_IDS:
+            description = f"holds {len(request.request_ids)} ids of at most {_MAX_PURGED_IDS}"
+            raise beyond_limit("request_ids", description, limit=_MAX_PURGED_IDS, actual=len(request.request_ids))
         job_ids = [_listed_job_id(one, f"request_ids[{number}]") for number, one in enumerate(request.request_ids)]
         purged_count = await self._queue.dead_letters.purge(older_than_s=older_than_s, job_ids=job_ids)
         return pb.PurgeDeadLettersResponse(purged_count=purged_count)
+
+
+def _as_text(value: object) -> str:
+    """Return a setting as messages can hold it: a path need not be UTF-8."""
+    return str(value).encode(errors="backslashreplace").decode()
 
 
 def _listed_job_id(request_id: str, field: str) -> str:
@@ -145,15 +148,3 @@ def _listed_job_id(request_id: str, field: str) -> str:
         return request_id
     check_request_id(request_id, field)
     return answer_job_id(request_id)
-
-
-def _seen(page_token: str) -> tuple[int, str] | None:
-    """Return the time and id of the last dead letter of the page before."""
-    if not page_token:
-        return None
-    try:
-        decoded = base64.b64decode(page_token, altchars=b"-_", validate=True).decode()
-        unix_ms, _, job_id = decoded.partition(":")
-        return int(unix_ms), job_id
-    except ValueError:
-        raise InvalidRequest(FieldError("page_token", "not a token of this server")) from None

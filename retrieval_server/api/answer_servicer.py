@@ -1,7 +1,9 @@
 """AnswerService over the wire."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 import grpc.aio
@@ -15,7 +17,7 @@ from retrieval_server.api.in_flight import worked_on
 from retrieval_server.api.status import item_status
 from retrieval_server.errors import FieldError, GroundwireError, InternalFault, InvalidRequest, fields_under
 from retrieval_server.generation.answering import Answering
-from retrieval_server.generation.answers.answer_model import Priority
+from retrieval_server.generation.answers.answer_model import Priority, Question
 from retrieval_server.generation.jobs.job_messages import dropped_to_pb, packed_to_pb
 from retrieval_server.generation.questions.condensing_message import condensing_to_pb
 from retrieval_server.settings import ServerSettings
@@ -33,18 +35,14 @@ class AnswerServicer(answer_service_pb2_grpc.AnswerServiceServicer):
 
     async def Answer(self, request: pb.AnswerRequest, context: Context) -> pb.AnswerResponse:
         """Return the whole answer."""
-        question = question_from_pb(
-            request, self._settings, call_remaining_s=context.time_remaining(), caller=caller_of(context)
-        )
+        question = await self._question(request, context)
         return pb.AnswerResponse(result=result_to_pb(await self._answering.answer(question)))
 
     async def StreamAnswer(
         self, request: pb.StreamAnswerRequest, context: Context
     ) -> AsyncGenerator[pb.StreamAnswerResponse]:
         """Yield the events of one answer."""
-        question = question_from_pb(
-            request, self._settings, call_remaining_s=context.time_remaining(), caller=caller_of(context)
-        )
+        question = await self._question(request, context)
         async with aclosing(self._answering.stream(question)) as events:
             async for event in events:
                 yield pb.StreamAnswerResponse(event=event_to_pb(event))
@@ -80,9 +78,7 @@ class AnswerServicer(answer_service_pb2_grpc.AnswerServiceServicer):
 
     async def RenderPrompt(self, request: pb.RenderPromptRequest, context: Context) -> pb.RenderPromptResponse:
         """Return the prompt that would be sent to a generator."""
-        question = question_from_pb(
-            request, self._settings, call_remaining_s=context.time_remaining(), caller=caller_of(context)
-        )
+        question = await self._question(request, context)
         rendered = await self._answering.render_prompt(question)
         segments = rendered.prompt.segments
         return pb.RenderPromptResponse(
@@ -95,16 +91,31 @@ class AnswerServicer(answer_service_pb2_grpc.AnswerServiceServicer):
             condensing=condensing_to_pb(question.condensing),
         )
 
+    async def _question(
+        self,
+        request: pb.AnswerRequest | pb.StreamAnswerRequest | pb.RenderPromptRequest,
+        context: Context,
+        *,
+        field_prefix: str = "",
+        default_priority: Priority = Priority.INTERACTIVE,
+    ) -> Question:
+        read = partial(
+            question_from_pb,
+            request,
+            self._settings,
+            call_remaining_s=context.time_remaining(),
+            field_prefix=field_prefix,
+            caller=caller_of(context),
+            default_priority=default_priority,
+        )
+        # A long conversation takes tenths of a second, for which no other call may have to wait.
+        return await asyncio.to_thread(read) if request.history else read()
+
     async def _batch_item(self, request: pb.BatchAnswerRequest, context: Context) -> pb.BatchAnswerResponse:
         response = pb.BatchAnswerResponse(item_index=request.item_index)
         try:
-            question = question_from_pb(
-                request.answer,
-                self._settings,
-                call_remaining_s=context.time_remaining(),
-                field_prefix="answer.",
-                caller=caller_of(context),
-                default_priority=Priority.BATCH,
+            question = await self._question(
+                request.answer, context, field_prefix="answer.", default_priority=Priority.BATCH
             )
             with fields_under("answer."):
                 response.result.CopyFrom(result_to_pb(await self._answering.answer(question)))

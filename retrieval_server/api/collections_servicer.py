@@ -38,13 +38,17 @@ class CollectionsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         self, request: collection_pb2.ListCollectionsRequest, context: Context
     ) -> collection_pb2.ListCollectionsResponse:
         """List the collections by name, those that cannot be used, too."""
-        page, token = page_of(self._catalog.names(), request.page_size, request.page_token, Listing(request))
-        collections = [
-            collection_pb2.Collection(name=name, problem=problem, state=collection_pb2.COLLECTION_STATE_DAMAGED)
-            if (problem := self._catalog.damage(name))
-            else collection_to_pb(self._catalog.get(name))
-            for name in page
-        ]
+
+        def listed(name: str) -> collection_pb2.Collection:
+            if problem := self._catalog.damage(name):
+                return collection_pb2.Collection(
+                    name=name, problem=problem, state=collection_pb2.COLLECTION_STATE_DAMAGED
+                )
+            return collection_to_pb(self._catalog.get(name))
+
+        collections, token = page_of(
+            self._catalog.names(), request.page_size, request.page_token, Listing(request), listed, self._settings
+        )
         return collection_pb2.ListCollectionsResponse(collections=collections, next_page_token=token)
 
     async def GetCollection(

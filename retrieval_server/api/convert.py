@@ -7,7 +7,7 @@ from google.protobuf import duration_pb2
 from groundwire.v1 import error_pb2, retrieval_service_pb2
 from retrieval_server.api.convert_filter import passage_filter
 from retrieval_server.corpus.catalog import checked_name
-from retrieval_server.errors import FieldError, InvalidRequest
+from retrieval_server.errors import FieldError, InvalidRequest, beyond_limit
 from retrieval_server.model import (
     ContentKind,
     FusionOverrides,
@@ -103,11 +103,8 @@ def checked_query(query: str, settings: ServerSettings, field: str) -> str:
     """Return a query that is neither blank nor too long. Raises InvalidRequest naming the field."""
     size_bytes = len(query.encode())
     if size_bytes > settings.max_query_bytes:
-        raise InvalidRequest(
-            FieldError(field, f"{size_bytes:,} bytes, the limit is {settings.max_query_bytes:,}"),
-            reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
-            metadata={"limit": str(settings.max_query_bytes), "actual": str(size_bytes)},
-        )
+        description = f"{size_bytes:,} bytes, the limit is {settings.max_query_bytes:,}"
+        raise beyond_limit(field, description, limit=settings.max_query_bytes, actual=size_bytes)
     if all(char.isspace() or unicodedata.category(char) in _CONTROL_CATEGORIES for char in query):
         raise InvalidRequest(FieldError(field, "must not be blank"), reason=error_pb2.ERROR_REASON_EMPTY_QUERY)
     return query

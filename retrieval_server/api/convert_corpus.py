@@ -7,7 +7,7 @@ from dataclasses import replace
 from google.protobuf import field_mask_pb2
 from google.protobuf.message import Message
 
-from groundwire.v1 import document_pb2, error_pb2
+from groundwire.v1 import document_pb2
 from retrieval_server.api.convert_metadata import metadata_from_pb, metadata_to_pb
 from retrieval_server.corpus.database.document_rows import StoredDocument
 from retrieval_server.corpus.database.request_log import RequestClaim
@@ -16,7 +16,7 @@ from retrieval_server.corpus.documents.media_types import suffix_of
 from retrieval_server.corpus.documents.metadata import MAX_KEY_BYTES, SetFields, SetValue, check_limits
 from retrieval_server.corpus.writing.document_writing import DocumentToPut
 from retrieval_server.corpus.writing.parsing import File
-from retrieval_server.errors import FieldError, InvalidRequest
+from retrieval_server.errors import FieldError, InvalidRequest, beyond_limit
 from retrieval_server.passage_message import kind_to_pb
 
 DEFAULT_SOURCE = "api"
@@ -121,11 +121,8 @@ def request_claim(request: Message, request_id: str, ttl_s: float) -> RequestCla
 
 def _checked_paths(mask: field_mask_pb2.FieldMask) -> Sequence[str]:
     if len(mask.paths) > _MAX_MASK_PATHS:
-        raise InvalidRequest(
-            FieldError("update_mask", f"{len(mask.paths):,} paths, at most {_MAX_MASK_PATHS}"),
-            reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
-            metadata={"limit": str(_MAX_MASK_PATHS), "actual": str(len(mask.paths))},
-        )
+        description = f"{len(mask.paths):,} paths, at most {_MAX_MASK_PATHS}"
+        raise beyond_limit("update_mask", description, limit=_MAX_MASK_PATHS, actual=len(mask.paths))
     for path in mask.paths:
         is_key = path.startswith(_METADATA_PREFIX) and path != _METADATA_PREFIX
         if is_key and len(path.removeprefix(_METADATA_PREFIX).encode()) > MAX_KEY_BYTES:
@@ -149,4 +146,5 @@ def _source_url(url: str) -> str:
 
 def _check_bytes(text: str, limit: int, field: str) -> None:
     if len(text.encode()) > limit:
-        raise InvalidRequest(FieldError(field, f"takes {len(text.encode()):,} bytes, at most {limit:,}"))
+        actual = len(text.encode())
+        raise beyond_limit(field, f"takes {actual:,} bytes, at most {limit:,}", limit=limit, actual=actual)

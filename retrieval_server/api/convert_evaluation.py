@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from groundwire.recall import cutoffs, wilson_interval
-from groundwire.v1 import error_pb2, evaluation_service_pb2, retrieval_service_pb2
+from groundwire.v1 import evaluation_service_pb2, retrieval_service_pb2
 from retrieval_server.api.convert import checked_query, profile_to_pb, retrieve_query
 from retrieval_server.corpus.evaluating import MIN_TUNED_QUESTIONS, Progress, Tuned
 from retrieval_server.engine.tuning.labels import GoldSpan, LabelledQuestion
 from retrieval_server.engine.tuning.tuning import Measures
-from retrieval_server.errors import FieldError, InvalidRequest
+from retrieval_server.errors import FieldError, InvalidRequest, beyond_limit
 from retrieval_server.model import FusionOverrides, RetrieveQuery
 from retrieval_server.settings import ServerSettings
 
@@ -28,10 +28,8 @@ def question_set(
         given = "1 question is" if count == 1 else f"{count or 'no'} questions are"
         raise InvalidRequest(FieldError("questions", f"{given} given, at least {min_count} are needed"))
     if count > _MAX_QUESTIONS:
-        raise InvalidRequest(
-            FieldError("questions", f"{count:,}, the limit is {_MAX_QUESTIONS:,}"),
-            reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
-            metadata={"limit": str(_MAX_QUESTIONS), "actual": str(count)},
+        raise beyond_limit(
+            "questions", f"{count:,}, the limit is {_MAX_QUESTIONS:,}", limit=_MAX_QUESTIONS, actual=count
         )
     questions = [_labelled(one, f"questions[{i}].", settings) for i, one in enumerate(request.questions)]
     retrieve = retrieval_service_pb2.RetrieveRequest()
@@ -122,11 +120,9 @@ def _labelled(
     if not question.sources:
         raise InvalidRequest(FieldError(f"{prefix}sources", "must not be empty: where does the answer stand?"))
     if len(question.sources) > _MAX_SOURCES:
-        raise InvalidRequest(
-            FieldError(f"{prefix}sources", f"{len(question.sources):,}, the limit is {_MAX_SOURCES:,}"),
-            reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
-            metadata={"limit": str(_MAX_SOURCES), "actual": str(len(question.sources))},
-        )
+        count = len(question.sources)
+        description = f"{count:,}, the limit is {_MAX_SOURCES:,}"
+        raise beyond_limit(f"{prefix}sources", description, limit=_MAX_SOURCES, actual=count)
     for i, span in enumerate(question.sources):
         field = f"{prefix}sources[{i}]."
         if span.start_char < 0:

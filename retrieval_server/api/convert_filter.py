@@ -9,16 +9,18 @@ from google.protobuf import timestamp_pb2
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from groundwire.v1 import error_pb2, filter_pb2
+from groundwire.v1 import filter_pb2
 from retrieval_server.api.convert_metadata import time_from_pb
 from retrieval_server.engine.places.globs import MalformedGlob, glob_pattern
-from retrieval_server.errors import FieldError, InvalidRequest
+from retrieval_server.errors import FieldError, InvalidRequest, beyond_limit
 from retrieval_server.model import EVERYTHING, ContentKind, MetadataCondition, PassageFilter
 from retrieval_server.passage_message import kind_to_pb
 
 _MAX_VALUES = 64
 _MAX_TEXT_CHARS = 1024
 _MAX_KEY_BYTES = 128
+# Listing unknown fields makes an object of each; more of them than this are told together.
+_MAX_UNKNOWN_BYTES = 1024
 _KIND_BY_NUMBER = {int(kind_to_pb(kind)): kind for kind in ContentKind}
 _ALL_PATHS = frozenset({"**", "**/*", "**/**"})
 
@@ -30,6 +32,7 @@ def passage_filter(message: filter_pb2.PassageFilter, field: str = "filter") -> 
     """Return the filter. Raises InvalidRequest naming the field that is wrong, or that contradicts another."""
     if not message.ByteSize():
         return EVERYTHING
+    _check_little_unknown(message, field)
     _check_known(message, field)
     for name in ("include_paths", "exclude_paths", "languages", "kinds", "contains", "metadata"):
         _check_count(getattr(message, name), f"{field}.{name}")
@@ -51,6 +54,15 @@ def _check_known(message: Message, field: str) -> None:
     unknown = UnknownFieldSet(message)
     if len(unknown):
         raise InvalidRequest(FieldError(field, f"field {unknown[0].field_number} is not known to this version"))
+
+
+def _check_little_unknown(message: filter_pb2.PassageFilter, field: str) -> None:
+    known = filter_pb2.PassageFilter()
+    known.CopyFrom(message)
+    known.DiscardUnknownFields()
+    unknown_bytes = message.ByteSize() - known.ByteSize()
+    if unknown_bytes > _MAX_UNKNOWN_BYTES:
+        raise InvalidRequest(FieldError(field, f"{unknown_bytes:,} bytes of fields are not known to this version"))
 
 
 def _globs(globs: Sequence[str], field: str) -> tuple[str, ...]:
@@ -118,11 +130,7 @@ def _ends(low: T | None, high: T | None, field: str) -> Ends[T]:
 
 def _check_count(values: Sequence[object], field: str) -> None:
     if len(values) > _MAX_VALUES:
-        raise InvalidRequest(
-            FieldError(field, f"{len(values):,}, at most {_MAX_VALUES}"),
-            reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
-            metadata={"limit": str(_MAX_VALUES), "actual": str(len(values))},
-        )
+        raise beyond_limit(field, f"{len(values):,}, at most {_MAX_VALUES}", limit=_MAX_VALUES, actual=len(values))
 
 
 def _check_paths_agree(wanted: PassageFilter, field: str) -> None:

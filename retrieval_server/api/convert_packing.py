@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 from groundwire.v1 import answer_pb2
-from retrieval_server.errors import FieldError, InvalidRequest
+from retrieval_server.errors import FieldError, InvalidRequest, beyond_limit
 from retrieval_server.generation.packing.packing import PackingOptions, PackingOrder
 from retrieval_server.generation.questions.conversation import Turn
-from retrieval_server.settings import ServerSettings
+from retrieval_server.settings import MIN_FOCUS_CHARS, ServerSettings
 
-_MIN_FOCUS_CHARS = 100
 _MAX_FOCUS_CHARS = 1_000_000
 _MAX_PER_SOURCE = 1000
 _MAX_TURNS = 50
@@ -32,8 +31,8 @@ def packing_options(
     if per_source is not None and not 1 <= per_source <= _MAX_PER_SOURCE:
         wrong.append(FieldError(f"{prefix}max_per_source", f"must be 1 to {_MAX_PER_SOURCE:,}, not {per_source}"))
     focus_chars = options.focus_chars if options.HasField("focus_chars") else settings.default_focus_chars
-    if focus_chars and not _MIN_FOCUS_CHARS <= focus_chars <= _MAX_FOCUS_CHARS:
-        description = f"must be 0 or {_MIN_FOCUS_CHARS} to {_MAX_FOCUS_CHARS:,}, not {focus_chars}"
+    if focus_chars and not MIN_FOCUS_CHARS <= focus_chars <= _MAX_FOCUS_CHARS:
+        description = f"must be 0 or {MIN_FOCUS_CHARS} to {_MAX_FOCUS_CHARS:,}, not {focus_chars}"
         wrong.append(FieldError(f"{prefix}focus_chars", description))
     return PackingOptions(_ORDERS.get(options.order, PackingOrder.BEST_FIRST), per_source, focus_chars)
 
@@ -43,7 +42,8 @@ def history_from_pb(
 ) -> tuple[Turn, ...]:
     """Return the conversation; raises InvalidRequest with what is wrong with it."""
     if len(turns) > _MAX_TURNS:
-        raise InvalidRequest(FieldError(field, f"has {len(turns)} turns of at most {_MAX_TURNS}; send the last ones"))
+        description = f"has {len(turns)} turns of at most {_MAX_TURNS}; send the last ones"
+        raise beyond_limit(field, description, limit=_MAX_TURNS, actual=len(turns))
     wrong: list[FieldError] = []
     for place, turn in enumerate(turns):
         if not turn.question.strip():

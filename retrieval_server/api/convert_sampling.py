@@ -22,9 +22,10 @@ def sampling_options(options: answer_service_pb2.AnswerOptions, prefix: str, wro
         wrong.append(FieldError(f"{prefix}seed", f"must be 0 or more, not {seed}"))
     if len(options.stops) > _MAX_STOP_COUNT:
         wrong.append(FieldError(f"{prefix}stops", f"at most {_MAX_STOP_COUNT}, not {len(options.stops)}"))
-    wrong.extend(
-        FieldError(f"{prefix}stops[{index}]", f"must have 1 to {_MAX_STOP_CHARS} characters, not {len(stop)}")
-        for index, stop in enumerate(options.stops)
-        if not 1 <= len(stop) <= _MAX_STOP_CHARS
-    )
+    else:  # of millions, each would be a wrong field of its own
+        wrong.extend(
+            FieldError(f"{prefix}stops[{index}]", f"must have 1 to {_MAX_STOP_CHARS} characters, not {len(stop)}")
+            for index, stop in enumerate(options.stops)
+            if not 1 <= len(stop) <= _MAX_STOP_CHARS
+        )
     return Sampling(temperature, top_p, seed, tuple(options.stops))

@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from groundwire.v1 import corpus_service_pb2_grpc, document_pb2, error_pb2
 from retrieval_server.api.convert_corpus import document_to_pb, document_to_put, fields_change, request_claim
 from retrieval_server.api.convert_filter import passage_filter
-from retrieval_server.api.message_size import check_message_size, fitting_count
+from retrieval_server.api.message_size import check_message_size, fitting_count, room_bytes
 from retrieval_server.api.paging import Listing, checked_page_size
 from retrieval_server.api.status import item_status
 from retrieval_server.corpus.catalog import Catalog
@@ -22,7 +22,7 @@ from retrieval_server.corpus.database.store import Answered, document_not_found,
 from retrieval_server.corpus.documents.changes import CommittedChange
 from retrieval_server.corpus.documents.documents import ParseLimits
 from retrieval_server.corpus.writing.document_writing import DocumentWriting, parse_to_put
-from retrieval_server.errors import FieldError, InvalidRequest, NotFound
+from retrieval_server.errors import FieldError, InvalidRequest, NotFound, beyond_limit
 from retrieval_server.settings import ServerSettings
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -76,8 +76,13 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         wanted, size = passage_filter(request.filter), checked_page_size(request.page_size)
         listing = Listing(request, opened.collection.create_time_unix_ms)
         place = ListPlace(*listing.place(request.page_token)) if request.page_token else LIST_START
-        found = await opened.read(lambda reader: reader.documents_after(place, wanted, size + 1))
-        documents = [document_to_pb(one) for one in found[:size]]
+
+        def read(reader: CorpusReader) -> tuple[Sequence[StoredDocument], list[document_pb2.Document]]:
+            found = reader.documents_after(place, wanted, size + 1)
+            # On the reader's thread: a page with all the metadata that there may be takes tenths of a second.
+            return found, [document_to_pb(one) for one in found[:size]]
+
+        found, documents = await opened.read(read)
         # A page may be cut short by the size of a message; the token then goes on behind what fitted.
         count = fitting_count(documents, self._settings)
         is_last = count == len(found)
@@ -111,9 +116,13 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
     ) -> document_pb2.BatchDeleteDocumentsResponse:
         """Remove several documents, each with its own status."""
         opened = self._catalog.get(request.collection)
+        id_count = len(request.document_ids)
+        problem = f"{id_count:,} is not within 1 to {_MAX_BATCH_COUNT:,}"
+        if not id_count:
+            raise InvalidRequest(FieldError("document_ids", problem))
+        if id_count > _MAX_BATCH_COUNT:
+            raise beyond_limit("document_ids", problem, limit=_MAX_BATCH_COUNT, actual=id_count)
         ids = tuple(request.document_ids)
-        if not 1 <= len(ids) <= _MAX_BATCH_COUNT:
-            raise InvalidRequest(FieldError("document_ids", f"{len(ids):,} is not within 1 to {_MAX_BATCH_COUNT:,}"))
 
         def respond(committed: CommittedChange, _: Sequence[StoredDocument]) -> Message:
             removed = frozenset(committed.removed_document_ids)
@@ -157,8 +166,9 @@ class DocumentsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         if found is None:
             raise document_not_found(request.document_id)
         _, original = found
-        for start in range(0, len(original), _ORIGINAL_PART_BYTES):
-            yield document_pb2.GetOriginalResponse(data=original[start : start + _ORIGINAL_PART_BYTES])
+        part_bytes = min(_ORIGINAL_PART_BYTES, room_bytes(self._settings))
+        for start in range(0, len(original), part_bytes):
+            yield document_pb2.GetOriginalResponse(data=original[start : start + part_bytes])
 
     def _limits(self) -> ParseLimits:
         return CollectionSettings().limits(

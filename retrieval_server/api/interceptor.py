@@ -20,14 +20,15 @@ from retrieval_server.api.status import clipped, status_code, trailers
 _log = structlog.get_logger()
 
 _UNLIMITED_PREFIXES = ("/grpc.health.", "/grpc.reflection.")
-# Calls that mostly wait, for a worker or for what their caller sends next: they have places of their own, so that
-# however many wait, others are searched for and can be cancelled.
+# Calls that mostly wait, for a worker, for what their caller sends next, or for work that goes on without them: they
+# have places of their own, so that however many wait, others are searched for and can be cancelled.
 _WAITING_METHODS = frozenset(
     {
         "/groundwire.v1.AnswerService/Answer",
         "/groundwire.v1.AnswerService/AttachAnswer",
         "/groundwire.v1.AnswerService/BatchAnswer",
         "/groundwire.v1.AnswerService/StreamAnswer",
+        "/groundwire.v1.CorpusService/RebuildCollection",
         "/groundwire.v1.CorpusService/SyncDocuments",
         "/groundwire.v1.RetrievalService/BatchRetrieve",
     }
@@ -40,6 +41,8 @@ _LONG_METHODS = frozenset(
         "/groundwire.v1.EvaluationService/TuneFusion",
     }
 )
+# What gRPC can tell the length of.
+_MOST_MESSAGE_BYTES = 2**31 - 1
 _REQUEST_ID_KEY = "x-request-id"
 _BUSY_RETRY_S = 0.2
 _LONG_RETRY_S = 5.0
@@ -85,6 +88,8 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
         max_evaluations: int,
         reader_timeout_s: float,
         on_end: Callable[[str, str, float], None] | None = None,
+        *,
+        max_message_bytes: int = _MOST_MESSAGE_BYTES,
     ) -> None:
         """`on_end` is told of each call's method, status and time in seconds; a stream unread so long is ended."""
         self._places = _Places(max_concurrent_rpcs)
@@ -92,6 +97,7 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
         self._places_for_long = _Places(max_evaluations, _LONG_RETRY_S)
         self._reader_timeout_s = reader_timeout_s
         self._on_end = on_end
+        self._max_message_bytes = max_message_bytes
 
     async def intercept_service(
         self,
@@ -105,6 +111,7 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
             return handler
         request_id = _request_id(handler_call_details)
         deserialize = _tolerant(handler.request_deserializer)
+        serialize: Callable[[Any], bytes] = handler.response_serializer or bytes
         if handler.response_streaming:
             stream = _served(handler.stream_stream or handler.unary_stream, inspect.isasyncgenfunction)
 
@@ -115,25 +122,37 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
                     aclosing(stream(_checked(request), context)) as responses,
                 ):
                     async for response in responses:
-                        await reader.write(response)
+                        await reader.write(self._fitting(serialize(response)))
 
             wrap = (
                 grpc.stream_stream_rpc_method_handler
                 if handler.request_streaming
                 else grpc.unary_stream_rpc_method_handler
             )
-            return wrap(run_stream, deserialize, handler.response_serializer)
+            return wrap(run_stream, deserialize, None)
 
         unary = _served(handler.stream_unary or handler.unary_unary, inspect.iscoroutinefunction)
 
         async def run_unary(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
             async with _Call(self, method, request_id, context):
-                return await unary(_checked(request), context)
+                return self._fitting(serialize(await unary(_checked(request), context)))
 
         wrap_unary = (
             grpc.stream_unary_rpc_method_handler if handler.request_streaming else grpc.unary_unary_rpc_method_handler
         )
-        return wrap_unary(run_unary, deserialize, handler.response_serializer)
+        return wrap_unary(run_unary, deserialize, None)
+
+    def _fitting(self, response: bytes) -> bytes:
+        """Return a response that a message may hold; of others gRPC would give no reason, and us a traceback."""
+        size_bytes, limit_bytes = len(response), self._max_message_bytes
+        if size_bytes > limit_bytes:
+            raise errors.FailedPrecondition(
+                error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
+                f"the response takes {size_bytes:,} bytes of at most {limit_bytes:,}; ask for less, or raise "
+                "GROUNDWIRE_MAX_MESSAGE_BYTES",
+                metadata={"limit": str(limit_bytes), "actual": str(size_bytes)},
+            )
+        return response
 
     def places(self, method: str) -> _Places:
         """Return where a call of a method counts."""

@@ -5,8 +5,7 @@ from typing import TypeVar
 
 from google.protobuf.message import Message
 
-from groundwire.v1 import error_pb2
-from retrieval_server.errors import FieldError, InvalidRequest
+from retrieval_server.errors import beyond_limit
 from retrieval_server.settings import ServerSettings
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
@@ -17,23 +16,25 @@ _ENVELOPE_BYTES = 1024
 _PART_OVERHEAD_BYTES = 8
 
 
+def room_bytes(settings: ServerSettings) -> int:
+    """Return how large a response may be, or the data in it."""
+    return settings.max_message_bytes - _ENVELOPE_BYTES
+
+
 def check_message_size(response: Message, settings: ServerSettings, field: str, remedy: str) -> None:
     """Raise InvalidRequest LIMIT_EXCEEDED naming `field` when `response` is larger than a message may be."""
-    size_bytes, limit_bytes = response.ByteSize(), settings.max_message_bytes - _ENVELOPE_BYTES
+    size_bytes, limit_bytes = response.ByteSize(), room_bytes(settings)
     if size_bytes > limit_bytes:
-        raise InvalidRequest(
-            FieldError(field, f"the response takes {size_bytes:,} bytes of at most {limit_bytes:,}; {remedy}"),
-            reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
-            metadata={"limit": str(limit_bytes), "actual": str(size_bytes)},
-        )
+        description = f"the response takes {size_bytes:,} bytes of at most {limit_bytes:,}; {remedy}"
+        raise beyond_limit(field, description, limit=limit_bytes, actual=size_bytes)
 
 
 def fitting_count(messages: Sequence[Message], settings: ServerSettings) -> int:
     """Return how many of the messages, from the first on, one response can hold: at least one if there is any."""
-    room_bytes = settings.max_message_bytes - _ENVELOPE_BYTES
+    left_bytes = room_bytes(settings)
     for count, message in enumerate(messages):
-        room_bytes -= message.ByteSize() + _PART_OVERHEAD_BYTES
-        if room_bytes < 0 and count:
+        left_bytes -= message.ByteSize() + _PART_OVERHEAD_BYTES
+        if left_bytes < 0 and count:
             return count
     return len(messages)
 

@@ -3,15 +3,22 @@
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from google.protobuf.message import Message
 
+from retrieval_server.api.message_size import fitting_count
 from retrieval_server.errors import FieldError, InvalidRequest
+from retrieval_server.settings import ServerSettings
+
+AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 _DEFAULT_PAGE_SIZE = 100
 _MAX_PAGE_SIZE = 1000
 _CHECK_BYTES = 12
+# More than any path with its prefix takes, escaped.
+_MAX_TOKEN_CHARS = 128 * 1024
 
 
 def checked_page_size(page_size: int) -> int:
@@ -42,7 +49,8 @@ class Listing:
         if not page_token:
             return ()
         try:
-            decoded = base64.b64decode(page_token, altchars=b"-_", validate=True)
+            is_short = len(page_token) <= _MAX_TOKEN_CHARS
+            decoded = base64.b64decode(page_token, altchars=b"-_", validate=True) if is_short else b""
         except ValueError:
             decoded = b""
         check, body = decoded[:_CHECK_BYTES], decoded[_CHECK_BYTES:]
@@ -56,10 +64,21 @@ class Listing:
         return hashlib.blake2b(body, key=hashlib.sha256(self._name).digest(), digest_size=_CHECK_BYTES).digest()
 
 
-def page_of(names: Sequence[str], page_size: int, page_token: str, listing: Listing) -> tuple[Sequence[str], str]:
-    """Return a page of the sorted `names` and the token of the next one, empty on the last."""
+def page_of(
+    names: Sequence[str],
+    page_size: int,
+    page_token: str,
+    listing: Listing,
+    message_of: Callable[[str], AnyMessage],
+    settings: ServerSettings,
+) -> tuple[Sequence[AnyMessage], str]:
+    """Return a page of the sorted `names`, as messages, and the token of the next one, empty on the last.
+
+    It is cut short where it would not fit into a response.
+    """
     size = checked_page_size(page_size)
     after = "".join(listing.place(page_token))
     rest = [name for name in names if name > after]
-    page = rest[:size]
-    return page, listing.token(page[-1]) if len(rest) > size else ""
+    page = list(map(message_of, rest[:size]))
+    count = fitting_count(page, settings)
+    return page[:count], listing.token(rest[count - 1]) if count < len(rest) else ""

@@ -79,6 +79,7 @@ class ApiServer:
                     settings.max_evaluations,
                     settings.reader_timeout_s,
                     metrics.rpc_ended,
+                    max_message_bytes=settings.max_message_bytes,
                 )
             ],
             options=[

@@ -10,6 +10,7 @@ from retrieval_server.corpus.catalog import checked_name
 from retrieval_server.corpus.snapshots.about import Snapshot
 from retrieval_server.corpus.snapshotting import Snapshotting
 from retrieval_server.errors import FieldError, InvalidRequest
+from retrieval_server.settings import ServerSettings
 
 Context = grpc.aio.ServicerContext[Any, Any]
 _LARGEST_TIME = 10**15
@@ -18,6 +19,7 @@ _LARGEST_TIME = 10**15
 class SnapshotsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
     """Makes, lists, restores and removes snapshots."""
 
+    _settings: ServerSettings
     _snapshotting: Snapshotting
 
     async def CreateSnapshot(
@@ -35,10 +37,15 @@ class SnapshotsServicer(corpus_service_pb2_grpc.CorpusServiceServicer):
         found = await self._snapshotting.list_all(collection)
         # Pages go by rising keys.
         by_key = {f"{_LARGEST_TIME - one.create_time_unix_ms:016d}{one.snapshot_id}": one for one in found}
-        page, token = page_of(sorted(by_key), request.page_size, request.page_token, Listing(request))
-        return snapshot_pb2.ListSnapshotsResponse(
-            snapshots=[_snapshot(by_key[key]) for key in page], next_page_token=token
+        snapshots, token = page_of(
+            sorted(by_key),
+            request.page_size,
+            request.page_token,
+            Listing(request),
+            lambda key: _snapshot(by_key[key]),
+            self._settings,
         )
+        return snapshot_pb2.ListSnapshotsResponse(snapshots=snapshots, next_page_token=token)
 
     async def RestoreSnapshot(
         self, request: snapshot_pb2.RestoreSnapshotRequest, context: Context

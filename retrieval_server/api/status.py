@@ -89,14 +89,18 @@ def _bad_request(field_errors: Sequence[errors.FieldError]) -> error_details_pb2
 
 
 def item_status(error: errors.GroundwireError) -> error_pb2.ItemStatus:
-    """Return the status of one item of a batch or stream."""
-    field_errors = error.field_errors if isinstance(error, errors.InvalidRequest) else ()
+    """Return the status of one item of a batch or stream.
+
+    It is cut as those of calls are: an item may fill a message, and what quotes it would not fit into one.
+    """
     status = error_pb2.ItemStatus(
         code=status_code(error).value[0],
         reason=error.reason,
-        message=error.message,
-        field_violations=[error_pb2.FieldViolation(field=e.field, description=e.description) for e in field_errors],
+        message=clipped(error.message),
     )
+    if isinstance(error, errors.InvalidRequest):
+        for one in _bad_request(error.field_errors).field_violations:
+            status.field_violations.add(field=one.field, description=one.description)
     if isinstance(error, errors.Overloaded | errors.Unavailable):
         status.retry_delay.FromMilliseconds(math.ceil(error.retry_after_s * 1000))
     return status

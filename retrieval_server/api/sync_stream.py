@@ -12,7 +12,7 @@ from retrieval_server.corpus.catalog import Catalog, checked_name
 from retrieval_server.corpus.collection.open_collection import OpenCollection
 from retrieval_server.corpus.documents.documents import path_problem
 from retrieval_server.corpus.writing.sync import FileOutcome, FileReport, SourceSync, SyncPlan
-from retrieval_server.errors import Expired, FieldError, GroundwireError, InvalidRequest
+from retrieval_server.errors import Expired, FieldError, GroundwireError, InvalidRequest, beyond_limit
 from retrieval_server.settings import ServerSettings
 
 _MIN_CHUNK_CHARS, _MAX_CHUNK_CHARS = 64, 20_000
@@ -21,6 +21,8 @@ _MAX_OFFERED_FILES = 1000
 _PROGRESS_INTERVAL_S = 0.2
 # A message for each would cost more than parsing a small file.
 _MAX_REPORTED_FILES = 500
+# A message may hold a million empty parts; other calls go on between.
+_PARTS_AT_ONCE = 1000
 
 _OUTCOME_TO_PB = {
     FileOutcome.ADDED: sync_pb2.SYNC_FILE_OUTCOME_ADDED,
@@ -110,6 +112,7 @@ class SyncStream:
                 raise _wrong_order("a dry run is made of offers, and ends with offer_complete")
             if kind == "offer_complete":
                 break
+            _check_offer(request.offer)
             reports = []
             self._offered_count += len(request.offer.files)
             for file in request.offer.files:
@@ -156,8 +159,7 @@ class SyncStream:
         )
 
     def _offer(self, sync: SourceSync, offer: sync_pb2.SyncOffer) -> list[Response]:
-        if len(offer.files) > _MAX_OFFERED_FILES:
-            raise InvalidRequest(FieldError("offer.files", f"{len(offer.files)} files, at most {_MAX_OFFERED_FILES}"))
+        _check_offer(offer)
         wanted: list[sync_pb2.SyncWanted] = []
         reports: list[FileReport] = []
         for file in offer.files:
@@ -176,11 +178,14 @@ class SyncStream:
         return responses
 
     async def _contents(self, sync: SourceSync, contents: sync_pb2.SyncContents) -> list[Response]:
-        received = [
-            sync.receive(part.relative_path, part.data, last=part.last, unreadable=part.unreadable)
-            for part in contents.parts
-        ]
-        reports = [report for report in received if report is not None] + await sync.advance()
+        reports: list[FileReport] = []
+        for number, part in enumerate(contents.parts, 1):
+            report = sync.receive(part.relative_path, part.data, last=part.last, unreadable=part.unreadable)
+            if report is not None:
+                reports.append(report)
+            if number % _PARTS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        reports += await sync.advance()
         responses = self._told(sync_pb2.SYNC_PHASE_READING, reports)
         if not responses and time.perf_counter() - self._progress_sent >= _PROGRESS_INTERVAL_S:
             responses = [_progress(sync_pb2.SYNC_PHASE_READING, self._done_count, self._offered_count)]
@@ -221,6 +226,13 @@ class SyncStream:
         elapsed = duration_pb2.Duration()
         elapsed.FromMilliseconds(round((time.perf_counter() - self._started) * 1000))
         return elapsed
+
+
+def _check_offer(offer: sync_pb2.SyncOffer) -> None:
+    count = len(offer.files)
+    if count > _MAX_OFFERED_FILES:
+        description = f"{count:,} files, at most {_MAX_OFFERED_FILES:,}"
+        raise beyond_limit("offer.files", description, limit=_MAX_OFFERED_FILES, actual=count)
 
 
 def _progress(

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 
 from groundwire.internal.v1 import job_pb2
 from groundwire.v1 import error_pb2
-from retrieval_server.errors import (
-    FieldError,
-    InternalFault,
-    InvalidRequest,
-    Overloaded,
-    Reason,
-    Unavailable,
-    fields_under,
-)
+from retrieval_server.errors import InternalFault, Overloaded, Reason, Unavailable, beyond_limit, fields_under
 from retrieval_server.generation.answers.answer_model import (
     AnswerMode,
     Event,
@@ -218,13 +210,8 @@ class Answering:
     def _check_size(self, size_bytes: int) -> None:
         limit_bytes = int(self._settings.max_message_bytes * _MAX_PASSAGES_SHARE)
         if size_bytes > limit_bytes:
-            raise InvalidRequest(
-                FieldError(
-                    "retrieve.k", f"the passages take {size_bytes} bytes of at most {limit_bytes}; ask for fewer"
-                ),
-                reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
-                metadata={"limit": str(limit_bytes), "actual": str(size_bytes)},
-            )
+            description = f"the passages take {size_bytes} bytes of at most {limit_bytes}; ask for fewer"
+            raise beyond_limit("retrieve.k", description, limit=limit_bytes, actual=size_bytes)
 
 
 def _cancel_when_alone(question: Question) -> bool:

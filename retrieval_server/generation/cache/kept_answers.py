@@ -11,6 +11,8 @@ from retrieval_server.generation.answers.answer_model import Event, Question, Re
 
 # Beyond this the oldest answers go first: they can be computed again.
 _MAX_KEPT_CHARS = 16_000_000
+# An answer, or a passage, without its text takes about as much memory as so many characters.
+_OVERHEAD_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,7 @@ class KeptAnswers:
     def keep(self, question: Question, events: tuple[Event, ...]) -> None:
         """Keep the events of a finished answer."""
         self._forget(question.request_id)
-        char_count = sum(
-            len(passage.text) + len(passage.origin_text)
-            for event in events
-            if isinstance(event.content, Result)
-            for passage in event.content.retrieved.passages
-        )
+        char_count = sum(_char_count(event.content) for event in events if isinstance(event.content, Result))
         expires_s = self._monotonic_s() + self._ttl_s
         self._kept[question.request_id] = _Kept(question.request_hash, events, char_count, expires_s)
         self._char_count += char_count
@@ -66,6 +63,13 @@ class KeptAnswers:
     def _forget(self, request_id: str) -> None:
         if forgotten := self._kept.pop(request_id, None):
             self._char_count -= forgotten.char_count
+
+
+def _char_count(result: Result) -> int:
+    texts = [result.question, result.text, *(citation.text for citation in result.citations)]
+    for passage in result.retrieved.passages:
+        texts += (passage.text, passage.origin_text)
+    return sum(map(len, texts)) + _OVERHEAD_CHARS * (1 + len(result.retrieved.passages))
 
 
 def request_id_conflict(request_id: str) -> Conflict:

@@ -20,7 +20,8 @@ _PRONOUN = re.compile(
     re.IGNORECASE,
 )
 _POINTING = re.compile(r"\b(?:this|that|these|those)\s+(?=\w)", re.IGNORECASE)
-_WORD = re.compile(r"[\w.'’/-]*\w")
+# It begins where nothing of it stands before: from each of many dots it would look to the end of them.
+_WORD = re.compile(r"(?<![\w.'’/-])[\w.'’/-]*\w")
 _PREPOSITIONS = frozenset(("after", "at", "by", "for", "from", "if", "in", "on", "under", "when", "with", "without"))
 _MAX_SUBJECT_WORDS = 8
 _MAX_SUBJECT_NAMES = 2

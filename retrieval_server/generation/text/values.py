@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from retrieval_server.engine.words.asked_words import compacted
 from retrieval_server.generation.text.evidence import content_terms
@@ -21,7 +22,7 @@ _ASKS_TYPE = re.compile(
 _ASKS_RETURN_TYPE = re.compile(r"\breturn type\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _LOOKS_NAMED = re.compile(r"\w_\w|\d|[a-z][A-Z]|^[A-Z]{2,}$|^_\w")
-_CONDITION_BEFORE = re.compile(r"\b(?:when|if|while|unless|where)\b[^,]*$", re.IGNORECASE)
+_CONDITION = re.compile(r"\b(?:when|if|while|unless|where)\b", re.IGNORECASE)
 _PLACE_BEFORE = re.compile(r"\b(?:in|inside|within|by|from|calling|creating)\s+(?:the\s+)?(?:\w+\.)*$", re.IGNORECASE)
 _POSSESSIVE_AFTER = re.compile(r"['’]s\b")
 _CALLABLE_AFTER = re.compile(r"\s+(?:method|function|class|module|kernel|call|enum)\b", re.IGNORECASE)
@@ -58,6 +59,9 @@ _MIN_HEADING_CHARS = 6
 _NEAR_LINES = 12
 _MAX_NAMES = 3
 _MAX_VALUE_CHARS = 160
+# A question asks for few names, and what they depend on stands near to them; a long text must not take its square.
+_MAX_ASKED_NAMES = 32
+_MAX_BEFORE_CHARS = 400
 _OPENING, _CLOSING = "([{", ")]}"
 _LITERAL = re.compile(r"[-+]?[\d.]|[\"'`([{]|(?:True|False|None|true|false|null|nil|[A-Z][A-Z0-9_]+)\b|[bfr][\"']")
 _LITERAL_BONUS = 0.3
@@ -94,7 +98,7 @@ def read_values(question: str, passages: Sequence[Passage]) -> tuple[StatedValue
     documented = _documented_default(question, passages)
     if documented is not None:
         return (documented,)
-    names = list(dict.fromkeys(_asked_names(question)))
+    names = list(islice(dict.fromkeys(_asked_names(question)), _MAX_ASKED_NAMES))
     surroundings = content_terms(question)
     found: dict[str, list[_Found]] = {}
     for name in names:
@@ -145,17 +149,22 @@ def _asked_names(question: str) -> Iterator[str]:
     """Yield the names whose value or type is asked for, not those that say where or when: "x in Y", "Z's", "if w"."""
     of_callable = bool(_ASKS_RETURN_TYPE.search(question))
     for match in _NAME.finditer(question):
-        name, before, after = match.group(), question[: match.start()], question[match.end() :]
+        name, start, end = match.group(), match.start(), match.end()
+        before = question[max(0, start - _MAX_BEFORE_CHARS) : start]
         if (
             name.lower() in _NO_NAMES
-            or _CONDITION_BEFORE.search(before)
-            or _POSSESSIVE_AFTER.match(after)
-            or _GIVEN_AFTER.match(after)
+            or _CONDITION.search(before, before.rfind(",") + 1)
+            or _POSSESSIVE_AFTER.match(question, end)
+            or _GIVEN_AFTER.match(question, end)
         ):
             continue
-        if not of_callable and (_PLACE_BEFORE.search(before) or _CALLABLE_AFTER.match(after)):
+        if not of_callable and (_PLACE_BEFORE.search(before) or _CALLABLE_AFTER.match(question, end)):
             continue
-        if _LOOKS_NAMED.search(name) or _VARIABLE_AFTER.match(after) or (len(name) > 1 and _OF_BEFORE.search(before)):
+        if (
+            _LOOKS_NAMED.search(name)
+            or _VARIABLE_AFTER.match(question, end)
+            or (len(name) > 1 and _OF_BEFORE.search(before))
+        ):
             yield name
 
 

@@ -3,7 +3,8 @@
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -87,3 +88,9 @@ async def test_without_redis_the_queue_is_unavailable_and_settings_are_not(
         await stub.GetQueueStats(pb.GetQueueStatsRequest())
     assert raised.value.code() is grpc.StatusCode.UNAVAILABLE
     await stub.GetSettings(pb.GetSettingsRequest())
+
+
+async def test_a_path_that_is_no_utf_8_is_shown_as_far_as_it_can_be(queue: Queue) -> None:
+    servicer = AdminServicer(ServerSettings(data_dir=Path("/data/\udcff")), queue)
+    shown = await servicer.GetSettings(pb.GetSettingsRequest(), cast("Any", None))
+    assert shown.settings["data_dir"] == "/data/\\udcff"

@@ -200,11 +200,11 @@ async def test_every_wrong_option_is_named_at_once(stub: Stub) -> None:
 
 
 async def test_of_very_many_wrong_fields_as_many_are_named_as_trailers_hold(stub: Stub) -> None:
-    wrong = pb.AnswerRequest(retrieve=ASKED, options=options(temperature=9, stops=["x" * 65] * 400))
-    code, reason, fields = await failure(stub.Answer(wrong))
+    turn = answer_pb2.ConversationTurn(question=" ", answer="x" * 20_001)
+    code, reason, fields = await failure(stub.Answer(pb.AnswerRequest(retrieve=ASKED, history=[turn] * 50)))
     assert (code, reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
-    assert 10 < len(fields) < 400
-    assert {"options.temperature", "options.stops[0]"} <= set(fields)
+    assert 10 < len(fields) < 100
+    assert {"history[0].question", "history[0].answer"} <= set(fields)
 
 
 async def test_without_a_worker_and_without_a_fallback_the_call_says_why(stub: Stub, queue: FakeQueue) -> None:

@@ -1,6 +1,7 @@
 """Dead letters over the wire: listed in pages, replayed, purged; from a real queue."""
 
 from collections.abc import AsyncIterator, Callable
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -71,6 +72,22 @@ async def test_they_are_listed_newest_first_in_pages(stub: Stub, queue: AnswerQu
     [first, *_] = (await stub.ListDeadLetters(pb.ListDeadLettersRequest())).dead_letters
     assert (first.question, first.replayable, first.crash_count) == ("what of q0?", True, 1)
     assert first.reason == error_pb2.ERROR_REASON_JOB_DEAD_LETTERED
+
+
+async def test_a_page_is_cut_short_where_a_message_ends(queue: AnswerQueue) -> None:
+    servicer = AdminServicer(ServerSettings(max_message_bytes=64 * 1024), queue)
+    for number in range(12):
+        job_id = answer_job_id(f"q{number}")
+        await put(queue, job_id, "long " * 2000)
+        await queue._end(job_id, Ending(job_pb2.JOB_OUTCOME_DEAD_LETTER, error_pb2.ERROR_REASON_JOB_DEAD_LETTERED))
+    found: list[str] = []
+    page = await servicer.ListDeadLetters(pb.ListDeadLettersRequest(), cast("Any", None))
+    while page.next_page_token:
+        assert page.ByteSize() < 64 * 1024
+        found += [one.request_id for one in page.dead_letters]
+        request = pb.ListDeadLettersRequest(page_token=page.next_page_token)
+        page = await servicer.ListDeadLetters(request, cast("Any", None))
+    assert sorted([*found, *(one.request_id for one in page.dead_letters)]) == sorted(f"q{n}" for n in range(12))
 
 
 async def test_a_replayed_job_is_done_alone_and_is_no_dead_letter_any_more(

@@ -1,7 +1,9 @@
 """What every RPC gets."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import grpc
@@ -120,6 +122,22 @@ async def test_streams_that_wait_for_their_callers_keep_nobody_else_out(tmp_path
         assert await idle.code() is grpc.StatusCode.OK
 
 
+async def test_rebuilds_that_are_followed_keep_no_search_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    async def follow() -> AsyncIterator[None]:
+        followed.set()
+        await asyncio.Event().wait()
+        yield
+
+    followed = asyncio.Event()
+    async with running_server(tmp_path, max_concurrent_rpcs=1, max_waiting_rpcs=1) as services:
+        await services.corpus.CreateCollection(collection_pb2.CreateCollectionRequest(name="default"))
+        monkeypatch.setattr(services.catalog, "rebuild", lambda *_, **__: SimpleNamespace(follow=follow))
+        following = services.corpus.RebuildCollection(collection_pb2.RebuildCollectionRequest())
+        await asyncio.wait_for(followed.wait(), 60)
+        await services.retrieval.Retrieve(retrieval_service_pb2.RetrieveRequest(query="alpha"))
+        following.cancel()
+
+
 async def test_a_call_that_is_cancelled_leaves_its_place(tmp_path: Path):
     slow = _Slow()
     async with running_server(tmp_path, lambda _: slow, max_concurrent_rpcs=1) as services:
@@ -147,3 +165,24 @@ async def test_a_fault_of_ours_shows_no_detail_and_the_server_goes_on(tmp_path: 
         assert "secret" not in caught.value.details()
         assert "r-17" in caught.value.details()
         await services.retrieval.Retrieve(retrieval_service_pb2.RetrieveRequest())
+
+
+async def test_a_response_that_no_message_holds_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    document = document_pb2.PutDocumentRequest(
+        key=document_pb2.DocumentKey(source="s" * 4096, relative_path="a.md"),
+        text="alpha",
+        source_url="u" * 4096,
+        title="t" * 1024,
+    )
+    async with running_server(tmp_path) as services:
+        for number in range(20):
+            document.key.source = f"{number:04}" * 1024
+            await services.corpus.PutDocument(document)
+    async with running_server(tmp_path, max_message_bytes=64 * 1024) as services:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await services.corpus.GetCorpusStats(collection_pb2.GetCorpusStatsRequest())
+    assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    info = details(caught.value)["ErrorInfo"]
+    assert info.reason == "LIMIT_EXCEEDED"
+    assert info.metadata["limit"] == str(64 * 1024)
+    assert not caplog.records

@@ -17,7 +17,21 @@ def test_off_loopback_is_refused_unless_told_in_so_many_words(listen: str):
     check_listen_address(listen, allow_insecure=True)
 
 
-@pytest.mark.parametrize("listen", ["", "50051", "localhost", "localhost:http", "localhost:70000", "a:b:"])
+@pytest.mark.parametrize(
+    "listen",
+    [
+        "",
+        "50051",
+        "localhost",
+        "localhost:http",
+        "localhost:70000",
+        "a:b:",
+        "::1:1",
+        "\udcff:1",
+        "a\0:1",
+        f"localhost:{'1' * 5000}",
+    ],
+)
 def test_what_is_no_address_is_refused(listen: str):
     with pytest.raises(UnsafeAddress, match="HOST:PORT"):
         check_listen_address(listen, allow_insecure=True)

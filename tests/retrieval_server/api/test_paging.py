@@ -7,22 +7,46 @@ import pytest
 from groundwire.v1 import collection_pb2, document_pb2, filter_pb2, snapshot_pb2
 from retrieval_server.api.paging import Listing, page_of
 from retrieval_server.errors import InvalidRequest
+from retrieval_server.settings import ServerSettings
 
 COLLECTIONS = Listing(collection_pb2.ListCollectionsRequest())
+SETTINGS = ServerSettings(max_message_bytes=64 * 1024)
+
+
+def page(names: list[str], page_size: int, token: str) -> tuple[list[str], str]:
+    """Return a page of collections of these names, each with a problem of 10 kB, and the token of the next one."""
+
+    def listed(name: str) -> collection_pb2.Collection:
+        return collection_pb2.Collection(name=name, problem="x" * 10_000)
+
+    found, token = page_of(names, page_size, token, COLLECTIONS, listed, SETTINGS)
+    return [one.name for one in found], token
 
 
 def test_pages_follow_each_other_and_end():
     names = ["a", "b", "c", "d", "e"]
-    first, token = page_of(names, 2, "", COLLECTIONS)
-    second, token = page_of(names, 2, token, COLLECTIONS)
-    third, end = page_of(names, 2, token, COLLECTIONS)
+    first, token = page(names, 2, "")
+    second, token = page(names, 2, token)
+    third, end = page(names, 2, token)
     assert [*first, *second, *third] == names
     assert end == ""
 
 
 def test_a_name_that_goes_between_pages_loses_no_other():
-    _, token = page_of(["a", "b", "c"], 2, "", COLLECTIONS)
-    assert page_of(["a", "c"], 2, token, COLLECTIONS) == (["c"], "")
+    _, token = page(["a", "b", "c"], 2, "")
+    assert page(["a", "c"], 2, token) == (["c"], "")
+
+
+def test_a_page_ends_where_a_message_does():
+    names = [f"{number:02}" for number in range(20)]
+    pages, token = [], ""
+    while True:
+        found, token = page(names, 100, token)
+        pages.append(found)
+        if not token:
+            break
+    assert [len(found) for found in pages] == [6, 6, 6, 2]
+    assert [name for found in pages for name in found] == names
 
 
 def test_a_token_outlives_the_server_and_does_not_depend_on_the_size_of_pages():
@@ -65,5 +89,5 @@ def test_every_token_that_was_tampered_with_is_refused():
 )
 def test_bad_pages_name_the_field(page_size: int, token: str, field: str):
     with pytest.raises(InvalidRequest) as caught:
-        page_of([], page_size, token, COLLECTIONS)
+        page([], page_size, token)
     assert caught.value.field_errors[0].field == field

@@ -33,6 +33,7 @@ def test_an_answer_is_found_by_its_id_and_hash_until_its_time_is_over() -> None:
 
 
 def test_the_oldest_go_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_answers, "_OVERHEAD_CHARS", 0)
     monkeypatch.setattr(kept_answers, "_MAX_KEPT_CHARS", 25)
     kept = KeptAnswers(ttl_s=5)
     for request_id in ("a", "b", "b", "c"):
@@ -40,3 +41,14 @@ def test_the_oldest_go_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> 
     assert [kept.find(request_id) is not None for request_id in "abc"] == [False, True, True]
     kept.keep(question("big"), events(100))
     assert kept.find("big") is None
+
+
+def test_answers_without_passages_take_memory_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks what nothing is found for must not fill it."""
+    monkeypatch.setattr(kept_answers, "_MAX_KEPT_CHARS", 10_000)
+    kept = KeptAnswers(ttl_s=5)
+    nothing = skipped_events("q", Retrieved("q", (), 1), SkippedReason.NO_PASSAGES)
+    for number in range(100):
+        kept.keep(question(str(number)), nothing)
+    assert kept.find("99") == nothing
+    assert sum(kept.find(str(number)) is not None for number in range(100)) < 50

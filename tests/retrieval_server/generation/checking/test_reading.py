@@ -1,5 +1,7 @@
 """What a question names or asks for that no passage holds is found, in any spelling; single plain words are not."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,6 +90,14 @@ def test_two_plain_words_side_by_side(question: str, missing: tuple[str, ...]) -
 
 def test_without_passages_every_name_is_missing() -> None:
     assert missing_words("What is max_load?", []) == ("max_load",)
+
+
+@pytest.mark.parametrize("text", ["Aa ", "Aa. "])
+def test_a_long_question_takes_no_more_than_its_length(text: str) -> None:
+    question = text * (32_000 // len(text))
+    started_s = time.process_time()
+    missing_words(question, PASSAGES)
+    assert time.process_time() - started_s < 2.0
 
 
 @given(st.text(max_size=300), st.text(max_size=300))

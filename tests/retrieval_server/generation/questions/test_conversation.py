@@ -51,12 +51,25 @@ def test_no_conversation_makes_a_question_grow_without_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "question", [" " * 8000 + "x", f"what about x{' ' * 8000}y", f"what about x{'?' * 8000}y", "what about " * 700]
+    "question",
+    [
+        " " * 8000 + "x",
+        f"what about x{' ' * 8000}y",
+        f"what about x{'?' * 8000}y",
+        "what about " * 700,
+    ],
 )
 def test_long_runs_of_one_character_take_no_time(question: str) -> None:
     started_s = time.process_time()
     standalone_question(question, [*NAMED, Turn(question), *NAMED])
     assert time.process_time() - started_s < 1.0
+
+
+@pytest.mark.parametrize("marks", [".", "-'"])
+def test_what_follows_a_text_of_marks_takes_no_time(marks: str) -> None:
+    started_s = time.process_time()
+    standalone_question("and its size?", [Turn(marks * 10_000)])
+    assert time.process_time() - started_s < 0.5
 
 
 @given(

@@ -1,5 +1,6 @@
 """Values are read from the syntax of code, verbatim, with the lines that state them."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -83,6 +84,19 @@ def test_a_section_states_the_default_of_the_setting_that_it_is_about(line: str,
 
 def test_prose_states_no_values() -> None:
     assert read_values("What is the default value of max_load?", [whole("max_load = 3 in most ports.")]) == ()
+
+
+@pytest.mark.parametrize("text", ["a ", "in a.", "if ", "/a", "a's "])
+def test_a_long_question_takes_no_more_than_its_length(text: str) -> None:
+    started_s = time.process_time()
+    read_values("What is the default value of max_load? " + text * (8000 // len(text)), [whole(CRANE)])
+    assert time.process_time() - started_s < 1.0
+
+
+def test_of_very_many_names_the_first_are_looked_for() -> None:
+    names = " ".join(f"a_{number}" for number in range(1000))
+    code = whole("a_0 = 3\na_999 = 4\n", path="a.py", kind=ContentKind.CODE)
+    assert [one.value for one in read_values(f"What are the values of {names}?", [code])] == ["3"]
 
 
 @given(documents_cut_into_passages(), st.text(max_size=30))
