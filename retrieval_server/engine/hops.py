@@ -125,7 +125,7 @@ def _leading_terms(terms: frozenset[str], lexical: LexicalView) -> frozenset[str
 
 def _names_near(passage: Passage, idf_by_term: Mapping[str, float]) -> Iterator[tuple[_Word, float]]:
     """Yield the names in a passage, and how near each is to words of the query: 0 to 1, rarer words counting more."""
-    words = list(_words(passage.text))
+    words = list(_words(passage.text.replace("\r\n", "\n").replace("\r", "\n")))
     heaviest = max(idf_by_term.values(), default=0.0) or 1.0
     asked = [
         (place, max(idf_by_term[term] for term in word.terms & idf_by_term.keys()) / heaviest)

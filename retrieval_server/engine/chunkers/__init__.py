@@ -5,7 +5,7 @@ from functools import partial
 
 from retrieval_server.engine.chunkers.code import code_pieces
 from retrieval_server.engine.chunkers.json_text import json_lines_pieces, json_pieces
-from retrieval_server.engine.chunkers.lines import LineIndex
+from retrieval_server.engine.chunkers.lines import LineIndex, with_line_feeds
 from retrieval_server.engine.chunkers.markdown import markdown_pieces
 from retrieval_server.engine.chunkers.notebook import notebook_pieces
 from retrieval_server.engine.chunkers.pdf import pdf_pieces
@@ -16,7 +16,7 @@ from retrieval_server.engine.chunkers.syntaxes import SYNTAXES
 from retrieval_server.engine.chunkers.toml import toml_pieces
 from retrieval_server.engine.chunkers.yaml import yaml_pieces
 
-CHUNKER_VERSION = 3
+CHUNKER_VERSION = 4
 DEFAULT_MAX_CHUNK_CHARS = 2000
 
 _CHUNKERS: dict[str, Callable[[str, int], list[Piece]]] = {
@@ -37,6 +37,7 @@ def chunk_text(
     text: str, lines: LineIndex, language: str, max_chunk_chars: int = DEFAULT_MAX_CHUNK_CHARS
 ) -> list[Chunk]:
     """Return the chunks of `text`, in order; they cover all of it that is not blank."""
+    text = with_line_feeds(text)
     pieces = _CHUNKERS.get(language, plain_pieces)(text, max_chunk_chars)
     return chunks_of(text, lines, pieces, max_chunk_chars)
 

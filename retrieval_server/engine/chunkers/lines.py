@@ -1,7 +1,15 @@
 """Lines of a text, whatever ends them."""
 
+import re
 from bisect import bisect_right
 from itertools import accumulate, pairwise
+
+_LONE_CR = re.compile(r"\r(?!\n)")
+
+
+def with_line_feeds(text: str) -> str:
+    """Return `text`, as long as before, with LF wherever CR alone ends a line: parsers take that for a space."""
+    return _LONE_CR.sub("\n", text) if "\r" in text else text
 
 
 class LineIndex:

@@ -15,7 +15,7 @@ OVERLAP_CHARS = 100
 
 # A split is moved back to the best border within the last part of the window: a blank line, else a line, else a space.
 _SEARCH_BACK_SHARE = 0.5
-_BLANK_LINE = re.compile(r"\n[ \t\r]*\n|\r\r")
+_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 
 
 class Piece(NamedTuple):
@@ -51,6 +51,7 @@ class Chunk(NamedTuple):
 def chunks_of(text: str, lines: LineIndex, pieces: Sequence[Piece], max_chunk_chars: int) -> list[Chunk]:
     """Return chunks of at most `max_chunk_chars` code points that cover all non-blank text of `pieces`, in order.
 
+    Lines of `text` end with LF or CRLF: `with_line_feeds` sees to that.
     Neighbours with equal breadcrumbs are merged while they fit; a piece that is too large is split at blank lines,
     lines or spaces, with OVERLAP_CHARS of overlap.
     """
@@ -133,5 +134,5 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     stripped_end = start + len(span.rstrip())
     body = span.lstrip()
     first = start + len(span) - len(body)
-    line = max(text.rfind("\n", start, first), text.rfind("\r", start, first))
+    line = text.rfind("\n", start, first)
     return (line + 1 if line >= 0 else start), stripped_end

@@ -4,7 +4,8 @@ import re
 
 from retrieval_server.engine.chunkers.pieces import Piece
 
-_PARAGRAPH_END = re.compile(r"(?:\r\n|\r|\n)(?:[ \t]*(?:\r\n|\r|\n))+")
+# Atomic, or CRLF would be taken for CR and the LF of an empty line.
+_PARAGRAPH_END = re.compile(r"(?>\r\n|\r|\n)(?:[ \t]*+(?>\r\n|\r|\n))++")
 
 
 def plain_pieces(text: str, max_chunk_chars: int) -> list[Piece]:  # noqa: ARG001  the signature of all chunkers

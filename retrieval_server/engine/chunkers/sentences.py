@@ -3,13 +3,14 @@
 import itertools
 import re
 
-from retrieval_server.engine.chunkers.lines import LineIndex
+from retrieval_server.engine.chunkers.lines import LineIndex, with_line_feeds
 from retrieval_server.engine.chunkers.pieces import Chunk, Piece, chunks_of
 
 # A full stop and what closes after it, then white space; in Chinese and Japanese without. Every repetition is
-# possessive, so the scan is linear in the text.
-_SENTENCE_END = re.compile(r"(?:[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？]++[」』”’）]*+)\s*+")
-_PARAGRAPH_END = re.compile(r"(?:\r\n|\r|\n)(?:[ \t]*+(?:\r\n|\r|\n))++\s*+")
+# possessive, and none is tried again from its midst, so the scan is linear in the text.
+_SENTENCE_END = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？]++[」』”’）]*+)\s*+")
+# Atomic, or CRLF would be taken for CR and the LF of an empty line.
+_PARAGRAPH_END = re.compile(r"(?>\r\n|\r|\n)(?:[ \t]*+(?>\r\n|\r|\n))++\s*+")
 # "e.g. this", "Dr. Ito", "fig. 3" and initials go on.
 _GOES_ON = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|figs?|dr|mrs?|ms|st|prof|approx|resp|ver|vol|eq|sec|no)|\b[A-Z])\.\s*+$",
@@ -25,6 +26,7 @@ def sentence_chunks(text: str, lines: LineIndex, sentences_per_chunk: int, max_c
     They cover all of the text that is not blank; a blank line ends a sentence; what is longer than `max_chunk_chars`
     is split as in any other chunker.
     """
+    text = with_line_feeds(text)
     starts = [0, *_sentence_ends(text)]
     if starts[-1] < len(text):
         starts.append(len(text))

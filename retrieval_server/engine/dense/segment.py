@@ -34,8 +34,9 @@ _GRAPH_RESULTS_PER_RESULT = 8
 _MAX_GRAPH_RESULTS = 4096
 _NOT_ELIGIBLE = np.float32(-np.inf)
 _LOWEST = float(np.finfo(np.float32).min)
-# As many more as needed come back when chunks tie with the last result, so that the caller decides and not the order.
-_MAX_TIES = 256
+# More come back when chunks tie with the last result, so that the caller decides and not the order; of more copies than
+# so many, those that came first.
+_MAX_TIES = 4096
 
 Scored = tuple[NDArray[np.int64], NDArray[np.float32]]
 

@@ -10,19 +10,19 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from retrieval_server.engine.words.analyser import identifier_parts
+from retrieval_server.engine.words.analyser import MAX_TERM_CHARS, identifier_parts
 from retrieval_server.engine.words.stop_words import STOP_WORDS
 
 # Docstrings, block comments, line comments; not the preprocessor's lines, attributes, anchors or "://" of an address.
 # Each begins with a character, and what must not stand before it is asked behind that: `re` then skips to these few.
-_COMMENT = re.compile(
+_UNBLOCKED = (
     r'"""(.*?)"""'
     r"|'''(.*?)'''"
-    r"|/\*(.*?)\*/"
     r"|//(?<![:\w/]//)/?(?!/)([^\n]*)"
-    r"|\#(?<![\w&'\"]\#)(?!include|define|undef|if|el|endif|pragma|error|line|[!\[{(])([^\n]*)",
-    re.DOTALL,
+    r"|\#(?<![\w&'\"]\#)(?!include|define|undef|if|el|endif|pragma|error|line|[!\[{(])([^\n]*)"
 )
+_UNBLOCKED_COMMENT = re.compile(_UNBLOCKED, re.DOTALL)
+_COMMENT = re.compile(rf"{_UNBLOCKED}|/\*(.*?)\*/|(?P<unclosed>/\*)", re.DOTALL)
 _WORD = re.compile(r"[^\W\d]\w*")
 _KEYWORDS_TEXT = """
     and as assert async auto await bool break case catch char class const constexpr continue def default del delete
@@ -55,7 +55,7 @@ BRIEF = WindowSize(comment_words=12, parts=16, parts_alone=24)
 
 def code_window(file_name: str, breadcrumbs: Sequence[str], text: str, size: WindowSize = WHOLE) -> str:
     """Return the text to embed for a chunk of code; "" when nothing in it tells what it is about."""
-    said = (word for match in _COMMENT.finditer(text) for word in _commented_words(match) if word)
+    said = (word for match in _comments(text) for word in _commented_words(match) if word)
     comments = list(islice(said, size.comment_words))
     if not comments:
         return skeleton(" ".join((file_name, *breadcrumbs, text)), size)
@@ -70,13 +70,22 @@ def skeleton(text: str, size: WindowSize = WHOLE) -> str:
     return " ".join(islice(_telling_parts((text,)), size.parts_alone))
 
 
+def _comments(text: str) -> Iterator["re.Match[str]"]:
+    """Yield the comments; behind a "/*" that nothing closes nothing closes another, and each would look to the end."""
+    for match in _COMMENT.finditer(text):
+        if match["unclosed"]:
+            yield from _UNBLOCKED_COMMENT.finditer(text, match.start())
+            return
+        yield match
+
+
 def _commented_words(comment: "re.Match[str]") -> list[str]:
     return [word.strip("#*/!<>=-") for group in comment.groups() if group for word in group.split()]
 
 
 def _between_comments(text: str) -> Iterator[str]:
     end = 0
-    for match in _COMMENT.finditer(text):
+    for match in _comments(text):
         yield text[end : match.start()]
         end = match.end()
     yield text[end:]
@@ -93,6 +102,15 @@ def _telling_parts(texts: Iterable[str]) -> Iterator[str]:
                     yield part
 
 
-@lru_cache(maxsize=_REMEMBERED_WORDS)
 def _telling_parts_of(word: str) -> tuple[str, ...]:
+    # Blobs do not come again, and their parts would take gigabytes.
+    return _remembered_parts_of(word) if len(word) <= MAX_TERM_CHARS else _parts_of(word)
+
+
+@lru_cache(maxsize=_REMEMBERED_WORDS)
+def _remembered_parts_of(word: str) -> tuple[str, ...]:
+    return _parts_of(word)
+
+
+def _parts_of(word: str) -> tuple[str, ...]:
     return tuple(p for p in identifier_parts(word) if p not in _LEFT_OUT and len(p) > 1 and not p.isdecimal())

@@ -11,7 +11,7 @@ from retrieval_server.model import ContentKind
 MAX_WINDOW_PIECES = 254
 _MAX_HEADER_PIECES = 64
 _MAX_OVERLAP_PIECES = 48
-WINDOWS_VERSION = 9
+WINDOWS_VERSION = 10
 
 CountPieces = Callable[[Sequence[str]], list[int]]
 
@@ -32,6 +32,8 @@ def window_texts(
     file_name = path.rsplit("/", 1)[-1]
     if kind is ContentKind.DATA:
         return []
+    # Fences and comments end with their lines.
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     if kind is ContentKind.CODE:
         size = BRIEF if SourceKind.TEST in source_kinds(path) else WHOLE
         window = _fitted(code_window(file_name, breadcrumbs, text, size), count_pieces)

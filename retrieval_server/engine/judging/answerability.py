@@ -14,6 +14,9 @@ from retrieval_server.model import SkippedReason
 # Below this the answer is skipped.
 ANSWERABILITY_THRESHOLD = 0.35
 
+# A similarity that is no cosine may be of any size; beyond this the result is 0, and soon no float.
+_MAX_EXPONENT = 700.0
+
 _BIAS, _COVERAGE, _COSINE, _UNKNOWN, _LACKS_NAME = -1.85, 3.18, 2.49, -4.06, -2.73
 _BIAS_WITHOUT_VECTORS, _COVERAGE_WITHOUT_VECTORS = -0.84, 3.48
 _UNKNOWN_WITHOUT_VECTORS, _LACKS_NAME_WITHOUT_VECTORS = -4.77, -2.30
@@ -49,7 +52,7 @@ def answerability(covered: float, best_cosine: float | None, unknown: float, *, 
         weighed += _LACKS_NAME_WITHOUT_VECTORS * lacks_name
     else:
         weighed = _BIAS + _COVERAGE * covered + _COSINE * best_cosine + _UNKNOWN * unknown + _LACKS_NAME * lacks_name
-    return 1 / (1 + math.exp(-weighed))
+    return 1 / (1 + math.exp(min(-weighed, _MAX_EXPONENT)))
 
 
 def skipped_reason(passage_count: int, score: float) -> SkippedReason | None:

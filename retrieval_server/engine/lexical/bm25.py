@@ -26,8 +26,10 @@ MAX_QUERY_TERMS = 256
 _WRITER_HEAP_BYTES = 64 * 1024 * 1024
 # Scores are summed in float32 in an order that depends on segments; beyond these digits equal is equal.
 _SCORE_DECIMALS = 3
-# Read past the pool, so that chunks of equal score at its end are chosen by place and not by segment.
+# Read past the pool, and more where it is not enough, so that chunks of equal score at its end are chosen by place and
+# not by segment. Of more copies than the most, those that came first are taken.
 _TIE_MARGIN_COUNT = 16
+_MAX_TIE_MARGIN_COUNT = 4096
 # So many documents cost about as much to look up as hits to pass over: 5 ms of 300,000 chunks for 1,000 of 50,000.
 _MAX_LISTED_DOCUMENTS = 1000
 # Beyond so many hits passed over, listing all documents is cheaper, however many there are.
@@ -78,7 +80,7 @@ class LexicalView:
         """Chunks that can be found."""
 
     def search(self, query: LexicalQuery, limit: int, allowed: Allowed | None = None) -> list[tuple[int, float]]:
-        """Return about `limit` (chunk id, BM25 score), best first; a few more, for ties at the end.
+        """Return about `limit` (chunk id, BM25 score), best first; more where chunks tie with the last of them.
 
         Only chunks in `allowed` are returned, and as many as are wanted if so many match; scores are those of the whole
         collection. The query is built from terms: user text never meets Tantivy's query parser, which deep nesting can
@@ -91,7 +93,16 @@ class LexicalView:
             or (allowed is not None and not allowed.chunks)
         ):
             return []
-        wanted = min(limit + _TIE_MARGIN_COUNT, self.chunk_count)
+        margin = _TIE_MARGIN_COUNT
+        while True:
+            wanted = min(limit + margin, self.chunk_count)
+            hits = self._best(query, wanted, allowed)
+            is_all = len(hits) < wanted or wanted == self.chunk_count or margin >= _MAX_TIE_MARGIN_COUNT
+            if is_all or hits[-1][1] < hits[limit - 1][1]:
+                return hits
+            margin *= _GROWTH
+
+    def _best(self, query: LexicalQuery, wanted: int, allowed: Allowed | None) -> list[tuple[int, float]]:
         telling = {term: weight for term, weight in query.weight_by_term.items() if term not in STOP_TERMS}
         if allowed is None and self.chunk_count >= _MANY_CHUNKS and 0 < len(telling) < len(query.weight_by_term):
             found = self._any_of(telling)

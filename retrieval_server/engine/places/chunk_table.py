@@ -31,9 +31,9 @@ class Place(NamedTuple):
     start_char: int
 
     @property
-    def order(self) -> tuple[str, int]:
-        """What decides between chunks of equal score."""
-        return self.document.path, self.start_char
+    def order(self) -> tuple[str, int, str]:
+        """What decides between chunks of equal score; two sources may each have a document at one path."""
+        return self.document.path, self.start_char, self.document.document_id
 
 
 class ChunkTable:

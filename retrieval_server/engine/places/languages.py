@@ -10,10 +10,10 @@ from retrieval_server.model import ContentKind
 _CODE = {
     "python": ".py .pyi .pyx",
     "c": ".c .h",
-    "cpp": ".cc .cpp .cxx .hh .hpp .hxx .inl",
+    "cpp": ".cc .cpp .cxx .hh .hpp .hxx .inl .ipp .tcc .tpp",
     "cuda": ".cu .cuh",
     "javascript": ".js .jsx .mjs .cjs",
-    "typescript": ".ts .tsx .mts",
+    "typescript": ".ts .tsx .mts .cts",
     "go": ".go",
     "rust": ".rs",
     "java": ".java",
@@ -83,7 +83,7 @@ KNOWN_LANGUAGES = frozenset(language for language, _ in (*_BY_SUFFIX.values(), *
 def language_of(path: str) -> tuple[str, ContentKind]:
     """Return (language, kind) of the document at `path`; what is not known is text, and prose."""
     name = PurePosixPath(path).name.lower()
-    found = _BY_NAME.get(name) or _BY_SUFFIX.get(PurePosixPath(name).suffix)
+    found = _BY_NAME.get(name) or _BY_SUFFIX.get(PurePosixPath(name).suffix or name)
     if found is None and name.startswith(("dockerfile", "makefile")):
         found = _BY_NAME[name[:10] if name.startswith("dockerfile") else "makefile"]
     return found or ("text", ContentKind.DOCS)

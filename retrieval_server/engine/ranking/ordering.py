@@ -7,7 +7,7 @@ Item = TypeVar("Item")
 
 
 def by_score(
-    items: Iterable[Item], score: Callable[[Item], float], place: Callable[[Item], tuple[str, int]]
+    items: Iterable[Item], score: Callable[[Item], float], place: Callable[[Item], tuple[str, int, str]]
 ) -> list[Item]:
     """Return the items by falling score; those of equal score by place, which is asked for these alone."""
     ranked = sorted(items, key=score, reverse=True)

@@ -13,10 +13,9 @@ _TOKEN = re.compile(r"[^\s,;()\[\]{}\"']+")
 _IDENTIFIER = re.compile(
     r"""`.+`                                 # quoted as code
       | --?[A-Za-z][\w-]*                    # an option
-      | \w*[a-z0-9]_\w+ | _+\w+ | \w+_\w*    # snake_case, CONSTANT_CASE
+      | (?=\w\w)[^\W_]*+_\w*+                # snake_case, CONSTANT_CASE
       | [^\W\d]\w*(?:(?:\.|::|->|\#)\w+)+    # dotted, scoped
       | [a-z]+[A-Z]\w*                       # camelCase
-      | \w+\(.*\)                            # a call
     """,
     re.VERBOSE,
 )

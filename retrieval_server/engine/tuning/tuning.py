@@ -112,6 +112,8 @@ class Tuner:
         equals, what is in force stays.
         """
         rows = np.arange(len(self._questions)) if fold is None else np.flatnonzero(self._folds != fold)
+        if not len(rows):  # all questions have one text, and are in this fold
+            return self._in_force
         best, best_score = self._in_force, self._objective(self._in_force, rows)
         for _ in range(_MAX_ROUNDS):
             before = best

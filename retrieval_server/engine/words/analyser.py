@@ -9,7 +9,7 @@ import unicodedata
 
 import Stemmer
 
-ANALYSER_VERSION = 2
+ANALYSER_VERSION = 3
 
 # What separates words in ASCII text becomes a space; a word is what `\w+` finds, in half of its time.
 _ASCII_WORDS = "".join(char if char.isalnum() or char == "_" else " " for char in map(chr, range(128)))

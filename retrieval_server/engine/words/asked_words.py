@@ -22,7 +22,8 @@ _CLITIC = re.compile(r"(?:n['’]t|['’](?:s|m|re|ve|ll|d))$", re.IGNORECASE)
 # "l'index", "dell'indice".
 _ELIDED = re.compile(r"^(?:[cdjlmnst]|qu|un|(?:d|n|s)?ell|all|dall|sull)['’](?=\w{2})", re.IGNORECASE)
 _CONTRACTION = re.compile(r"I['’]")
-_SENTENCE_START = re.compile(r"(?:^|[.?!:]\s+|[\"“„«¿¡(]\s*)$")
+_ENDS_SENTENCE = frozenset(".?!:")
+_OPENS_SENTENCE = frozenset('"“„«¿¡(')
 _NOT_LETTERS = re.compile(r"[\W_]+")
 # Written as code is: joined by "_", with a capital inside, or letters and digits in one.
 _IDENTIFIER = re.compile(r"\w_\w|[a-z0-9][A-Z]|[A-Z]{2}[a-z]|[^\W\d_]\d|\d[^\W\d_]")
@@ -141,4 +142,10 @@ def _is_name(text: str, before: str) -> bool:
     if _IDENTIFIER.search(text) and not _PLURAL_ACRONYM.fullmatch(text):
         return True
     is_capital = len(text) > 1 and text[0].isupper() and not _CONTRACTION.match(text)
-    return is_capital and not _SENTENCE_START.search(before)
+    return is_capital and not _ends_sentence(before)
+
+
+def _ends_sentence(before: str) -> bool:
+    """Tell whether a sentence begins behind `before`, which may be long: only its end is looked at."""
+    said = before.rstrip()
+    return not said or said[-1] in _OPENS_SENTENCE or (said[-1] in _ENDS_SENTENCE and len(said) < len(before))

@@ -12,17 +12,18 @@ _DEFINES = "="
 _WITHIN = "/"
 
 # Lines are found by the break before them, which `re` skips to, and not by "^", which it tries at every character; so
-# each text is searched with a break before its first line. Indentation is taken whole, or every part of it is tried.
+# each text is searched with a break before its first line. Indentation is taken whole, or every part of it is tried;
+# nobody writes more than eight words before a name, and of lines of nothing else each would be read to the end.
 # What a module assigns, exports or defines for the preprocessor; what is indented is local and not looked up by name.
 _ASSIGNED = re.compile(
-    r"\n(?:(?:(?:export|pub|static|const|constexpr|let|var|final|inline)\s+)*"
+    r"\n(?:(?:(?:export|pub|static|const|constexpr|let|var|final|inline)\s+){0,8}"
     r"([^\W\d]\w*)\s*(?::(?!:)[^=\n]{1,80})?=(?![=>])|#\s*define\s+([^\W\d]\w*))"
 )
 # A definition's first line, in the languages that have a word for it: one that is split keeps its name in one chunk.
 _DECLARED = re.compile(
     r"\n[ \t]*+(?:(?:export|default|pub(?:\([\w ]+\))?|public|private|protected|internal|static|abstract|final|sealed"
-    r"|async|unsafe|const|inline|extern|data|open|template\s*<[^>\n]*>)\s+)*"
-    r"(?:def|class|struct|union|enum(?:\s+class)?|trait|interface|type|typedef|namespace|module|mod|fn|func|function"
+    r"|async|unsafe|const|inline|extern|data|open|typedef|template\s*<[^>\n]*>)\s+){0,8}"
+    r"(?:def|class|struct|union|enum(?:\s+class)?|trait|interface|type|namespace|module|mod|fn|func|function"
     r"|macro_rules!|object|protocol)\s+(?:\([^)\n]*\)\s*)?([^\W\d]\w*)"
 )
 # A key of a data file.
@@ -39,7 +40,7 @@ def definition_terms(kind: ContentKind, breadcrumbs: Sequence[str], names: Seque
     together with its nearest encloser, as in `Class.method`.
     """
     defined = [_folded(name) for name in names]
-    lines = f"\n{text}"
+    lines = f"\n{text}".replace("\r", "\n")
     if kind is ContentKind.CODE:
         defined += (_folded(match[1] or match[2]) for match in _ASSIGNED.finditer(lines))
         defined += (_folded(match[1]) for match in _DECLARED.finditer(lines))

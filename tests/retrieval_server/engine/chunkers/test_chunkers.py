@@ -135,3 +135,30 @@ def test_hostile_text_takes_no_longer_than_other_text(language: str, hostile: st
 )
 def test_headings_lose_their_marks(line: str, title: str):
     assert [c.breadcrumbs for c in chunks(f"{line}\n\ntext\n", "markdown")] == [(title,) if title else ()]
+
+
+LINED = {
+    "text": "A line\ngoes on\n\n" * 60,
+    "markdown": "---\ntitle: Harbour\n---\n# Berths\n\nThere are many.\n\n## Tides\n\nThere are two.\n",
+    "yaml": "berth:\n  depth: 3\ncrane:\n  load: 12\n" * 30,
+    "python": "class Crane:\n    def lift(self):\n"
+    + "        self.load += 1\n" * 40
+    + "\n    def rest(self):\n        pass\n",
+    "c": "int lift(int load) {\n" + "  load++;\n" * 60 + "}\n\n// Puts it down.\nint rest(int load) { return 0; }\n",
+    "go": "package crane\n\n// Lift lifts.\nfunc Lift() {\n" + "\tload()\n" * 60 + "}\n\nfunc Rest() {}\n",
+}
+
+
+@pytest.mark.parametrize("language", LINED)
+def test_lines_that_end_with_cr_alone_are_lines(language: str):
+    text = LINED[language]
+    assert chunks(text.replace("\n", "\r"), language, 400) == chunks(text, language, 400)
+
+
+def test_paragraphs_are_kept_whole_whatever_ends_their_lines():
+    text = "".join(f"Paragraph {number}\nhas two lines\n\n" for number in range(20))
+    whole = [body.splitlines() for body in bodies(text, "text", 100)]
+    for line_end in ("\r\n", "\r"):
+        lines_of_bodies = [body.splitlines() for body in bodies(text.replace("\n", line_end), "text", 110)]
+        assert all(lines[0].startswith("Paragraph") for lines in lines_of_bodies)
+    assert all(lines[0].startswith("Paragraph") for lines in whole)

@@ -78,3 +78,15 @@ def test_a_sentence_above_the_limit_is_split():
 def test_nothing_and_blanks_have_no_chunks():
     assert bodies("", 1) == []
     assert bodies(" \n\n\t", 3) == []
+
+
+def test_the_end_of_a_line_is_no_blank_line_whatever_ends_it():
+    text = "A line\ngoes on\n\nanother one\ngoes on\n"
+    for line_end in ("\n", "\r\n", "\r"):
+        shown = [body.replace(line_end, "\n") for body in bodies(text.replace("\n", line_end), 1)]
+        assert shown == ["A line\ngoes on", "another one\ngoes on"]
+
+
+@pytest.mark.timeout(20)
+def test_a_megabyte_of_points_takes_no_longer_than_other_text():
+    assert len(bodies("." * 1_000_000 + "x", 1, 20_000)) > 50

@@ -178,3 +178,8 @@ def test_all_but_one_are_found_in_a_scan(vectors: NDArray[np.float32]):
     for query in vectors[:5]:
         assert len(view.search(query, COUNT - 1)) >= COUNT - 1
         assert len(view.search(query, COUNT - 3, ChunkSet(ids[2:]))) >= COUNT - 3
+
+
+def test_of_hundreds_of_equal_chunks_all_come_so_that_the_caller_decides():
+    view = DenseView([segment(*((i, [0.6, 0.8]) for i in range(600)))])
+    assert [chunk for chunk, _ in view.search(QUERY, 10)] == list(range(600))

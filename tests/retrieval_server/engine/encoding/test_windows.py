@@ -63,3 +63,16 @@ def test_no_window_is_larger_than_the_model_sees(text: str):
 def test_hostile_text_takes_no_longer_than_other_text(kind: ContentKind, hostile: str):
     windows = window_texts(kind, "a.md", [], hostile, count_words)
     assert all(isinstance(window, str) for window in windows)
+
+
+@pytest.mark.parametrize("line_end", ["\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (ContentKind.DOCS, "Run it:\n\n```python\nserver = start_server(port_number=80)\n```\n\nThen wait.\n"),
+        (ContentKind.CODE, "// Gives a block back.\nvoid release(int block_id) { freeBlocks.push(block_id); }\n"),
+    ],
+)
+def test_what_ends_the_lines_makes_no_difference(kind: ContentKind, text: str, line_end: str):
+    shown = text.replace("\n", line_end)
+    assert window_texts(kind, "a", [], shown, count_words) == window_texts(kind, "a", [], text, count_words)

@@ -42,3 +42,8 @@ def test_reasons():
     assert skipped_reason(0, 1.0) is SkippedReason.NO_PASSAGES
     assert skipped_reason(5, 0.1) is SkippedReason.LOW_RELEVANCE
     assert skipped_reason(5, 0.9) is None
+
+
+def test_a_similarity_of_any_size_leaves_a_probability():
+    assert answerability(0.0, -1e6, 1.0, lacks_name=True) < 1e-9
+    assert answerability(1.0, 1e6, 0.0, lacks_name=False) == 1.0

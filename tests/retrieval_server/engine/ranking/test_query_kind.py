@@ -71,3 +71,8 @@ def test_the_identifier_that_a_question_quotes_is_told() -> None:
 )
 def test_any_text_has_a_kind(query: str) -> None:
     assert query_kind(query, lambda _: False).profile in Profile
+
+
+@pytest.mark.timeout(20)
+def test_a_long_query_of_one_word_is_read_in_time_that_grows_with_it():
+    assert query_kind("a_" * 100_000 + "$", lambda _: False).profile is Profile.PRECISE

@@ -106,6 +106,13 @@ def test_equal_questions_are_never_on_both_sides():
         assert not left_out & others
 
 
+def test_where_all_questions_are_one_nothing_is_learned_without_it():
+    questions = [TunedQuestion(one, CONSTANTS) for one in dense_knows(25)]
+    tuner = Tuner(questions, ["What is it?"] * 25, NOT_TUNED)
+    report = tuner.report(tuner.fit(None), [tuner.fit(fold) for fold in range(FOLD_COUNT)])
+    assert not report.is_worth_keeping
+
+
 def test_equal_input_gives_an_equal_report():
     assert tuned(dense_knows(25)) == tuned(dense_knows(25))
 

@@ -1,5 +1,7 @@
 """What a question is about: its words without those that questions are made of, and whether they are held."""
 
+import time
+
 import pytest
 
 from retrieval_server.engine.words.analyser import analyse_terms
@@ -73,3 +75,20 @@ def test_names_may_stand_in_any_of_the_passages_plain_words_need_not():
     words = asked_words("how does max_load of Valkey whisper?")
     assert not names_nowhere(words, [HeldText("max_load"), HeldText("valkey")])
     assert names_nowhere(words, [HeldText("max_load whisper")])
+
+
+@pytest.mark.parametrize("before", ["", "  ", "\n\n", "Lifted. ", "So? ", "He said: ", "(", '"', "« "])
+def test_a_capital_at_the_start_of_a_sentence_makes_no_name(before):
+    assert [word.is_name for word in asked_words(f"{before}Crane")][-1:] == [False]
+    assert [word.is_name for word in asked_words(f"{before}the Crane")][-1:] == [True]
+
+
+def test_a_question_of_capitals_alone_is_read_in_time_that_grows_with_it():
+    def needed_s(word_count: int) -> float:
+        started_s = time.process_time()
+        asked_words(" ".join(f"Crane{chr(97 + number % 26)}" for number in range(word_count)))
+        return time.process_time() - started_s
+
+    needed_s(10)
+    assert needed_s(8000) < 16 * max(needed_s(2000), 0.01)
+    assert needed_s(16_000) < 1

@@ -64,3 +64,37 @@ def test_the_definition_within_its_encloser_weighs_most() -> None:
     wanted = wanted_definitions(["engine", "pool", "release"])
     assert wanted == {"=release": 1.0, "=pool/release": 2.0}
     assert wanted_definitions([]) == {}
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("line", ["let\n", "static\n", "export let\n", "pub static\n"])
+def test_lines_of_nothing_but_modifiers_are_read_in_time_that_grows_with_them(line: str) -> None:
+    assert definition_terms(ContentKind.CODE, [], [], line * 50_000) == []
+
+
+def test_words_before_a_name_may_stand_on_lines_of_their_own() -> None:
+    text = (
+        "export\ndefault\nabstract class Pool {\n}\ntemplate <typename T>\nstatic inline\nstruct Block {};\nfinal = 3\n"
+    )
+    assert definition_terms(ContentKind.CODE, [], [], text) == ["=final", "=pool", "=block"]
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("typedef struct node {\n  int value;\n} node_t;", ["=node"]),
+        ("typedef struct {\n  int value;\n} node_t;", []),  # its name is that of the syntax tree
+        ("typedef unsigned long word_t;", []),
+    ],
+)
+def test_a_typedef_defines_the_tag_of_its_type_and_no_keyword(text: str, terms: list[str]) -> None:
+    assert definition_terms(ContentKind.CODE, [], [], text) == terms
+
+
+@pytest.mark.parametrize("line_end", ["\r\n", "\r"])
+@pytest.mark.parametrize("kind", [ContentKind.CODE, ContentKind.DATA])
+def test_what_ends_the_lines_makes_no_difference(kind: ContentKind, line_end: str) -> None:
+    text = "import os\nsize = 3\nclass Pool:\nname: a\n"
+    terms = definition_terms(kind, [], [], text)
+    assert len(terms) > 1
+    assert definition_terms(kind, [], [], text.replace("\n", line_end)) == terms
