@@ -91,6 +91,8 @@ def _takeover(stage: Stage) -> Figure:
             for worker in workers:
                 if worker.is_alive():
                     worker.stop()
+    if not samples_s:
+        raise CannotMeasureError("no answer was taken over: all ended before their worker was killed")
     return median_figure("takeover of a killed worker's answer", "s", samples_s, LEASE_S + 2.0, f"lease {LEASE_S:g} s")
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
@@ -9,6 +10,8 @@ from typing import IO, Any
 _COLOURS = {"warning": "33", "error": "31", "critical": "31"}
 # Said otherwise: in the prefix, by a colour, or only of use to programs.
 _LEFT_OUT = {"event", "timestamp", "level", "process", "logger"}
+# What could move the cursor, colour what follows or rename the window: names in events are whatever a caller sent.
+_CONTROL = re.compile(r"[^\t -~\xa0-\U0010ffff]")
 
 
 class LogTail:
@@ -67,22 +70,30 @@ def parse_event(line: str) -> dict[str, Any] | None:
         return None
     try:
         event = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return event if isinstance(event, dict) and "event" in event else None
 
 
 def render_line(program: str, line: str, *, coloured: bool) -> str:
-    """One line for people: time, program, event and its fields; what is not JSON stays as it is."""
+    """One line for people: time, program, event and its fields; what is not JSON stays as it is.
+
+    Control characters, but for tabs, are shown by their numbers.
+    """
     event = parse_event(line)
     if event is None:
-        return f"{'':8} {program:7} {line}"
+        return _without_controls(f"{'':8} {program:7} {line}")
     fields = " ".join(f"{key}={_value(key, value)}" for key, value in event.items() if key not in _LEFT_OUT)
     level = str(event.get("level", "info"))
     mark = "" if level in {"info", "debug"} else f"{level.upper()} "
     text = f"{_local_time(event)} {program:7} {mark}{event['event']}  {fields}".rstrip()
+    text = _without_controls(text)
     colour = _COLOURS.get(level) if coloured else None
     return f"\033[{colour}m{text}\033[0m" if colour else text
+
+
+def _without_controls(text: str) -> str:
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def _value(key: str, value: Any) -> str:

@@ -55,19 +55,23 @@ class Machine:
         return self._supervisord is not None and self._supervisord.poll() is None
 
     def start(self) -> None:
-        """Start the supervisor, which starts the rest."""
+        """Start the supervisor, which starts the rest. Raises StartupError when its files cannot be written."""
         config = self._run_dir / "supervisord.conf"
-        config.write_text(render_config(self.plan, self._run_dir), encoding="utf-8")
-        self._supervisord = subprocess.Popen(
-            [sys.executable, "-m", "deploy.tethered_supervisord", os.fspath(config), str(os.getpid())],
-            cwd=Path(__file__).resolve().parents[1],
-            env=self.plan.environment(os.environ),
-            stdin=subprocess.DEVNULL,
-            stdout=(self.plan.log_dir / "supervisord.out").open("wb"),
-            stderr=subprocess.STDOUT,
-            # Ctrl-C reaches the whole foreground group; only this process may decide what it means.
-            start_new_session=True,
-        )
+        try:
+            config.write_text(render_config(self.plan, self._run_dir), encoding="utf-8")
+            with (self.plan.log_dir / "supervisord.out").open("wb") as output:
+                self._supervisord = subprocess.Popen(
+                    [sys.executable, "-m", "deploy.tethered_supervisord", os.fspath(config), str(os.getpid())],
+                    cwd=Path(__file__).resolve().parents[1],
+                    env=self.plan.environment(os.environ),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    # Ctrl-C reaches the whole foreground group; only this process may decide what it means.
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise StartupError(f"cannot start: {error}") from error
 
     def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> Iterator[tuple[str, str]]:
         """Yield log lines until all is ready; StartupError when a program cannot start or time is up."""

@@ -130,6 +130,8 @@ def _listen_address(listen: str) -> str:
         raise StartupError(f"GROUNDWIRE_LISTEN={listen}: expected HOST:PORT, for example {DEFAULT_LISTEN}")
     try:
         port = _bindable_port(host.strip("[]"), int(port_text))
+    except UnicodeError as error:  # what names of hosts are encoded by
+        raise StartupError(f"GROUNDWIRE_LISTEN={listen}: {host} can be no host's name") from error
     except OSError as error:
         raise StartupError(
             f"cannot listen on {listen} ({error.strerror}): stop what listens there or set GROUNDWIRE_LISTEN"

@@ -78,14 +78,15 @@ supervisor.rpcinterface_factory = supervisor.rpcinterface:make_main_rpcinterface
 
 
 def _program_section(program: Program, logs: Path) -> str:
-    # startretries: whatever dies is brought back for as long as this runs, after waits that grow.
+    # startretries: whatever dies is brought back for as long as this runs. startsecs: what dies while a model loads, or
+    # soon after, has not started, and each such death is followed by a longer wait.
     return f"""\
 [program:{program.name}]
 command={shlex.join(program.command).replace("%", "%%")}
 priority={program.priority}
 autostart=true
 autorestart=true
-startsecs=1
+startsecs=10
 startretries=1000
 stopsignal=TERM
 stopwaitsecs={program.stop_wait_s}

@@ -1,8 +1,11 @@
 """Logs on the terminal: every line once, through rotation, readable."""
 
+import json
 from pathlib import Path
 
-from deploy.log_view import LogTail, render_line
+import pytest
+
+from deploy.log_view import LogTail, parse_event, render_line
 
 
 def test_only_lines_written_later_are_seen_and_each_once(tmp_path: Path) -> None:
@@ -53,3 +56,14 @@ def test_warnings_stand_out_and_exceptions_are_one_line() -> None:
 
 def test_what_is_not_json_stays_as_it_is() -> None:
     assert render_line("valkey", "{not json", coloured=True).endswith("valkey  {not json")
+
+
+@pytest.mark.parametrize("line", [json.dumps({"event": "rpc", "caller": "\x1b[2J\x9b2J\ttab"}), "\x1b[2J\x9b2J\ttab"])
+def test_what_a_caller_sent_does_not_drive_the_terminal(line: str) -> None:
+    shown = render_line("server", line, coloured=False)
+    assert "\\x1b[2J\\x9b2J\ttab" in shown
+    assert not {"\x1b", "\x9b"} & set(shown)
+
+
+def test_a_line_nested_too_deep_is_no_event() -> None:
+    assert parse_event('{"event":' * 100_000) is None

@@ -176,3 +176,20 @@ def test_a_line_that_a_full_disk_has_no_room_for_is_lost_and_ends_nothing(monkey
     say("12:00:00 server  server ready")
     with suppress(OSError):
         full.close()
+
+
+def test_a_log_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "logs" / "supervisord.out").mkdir(parents=True)
+    refused = subprocess.run(
+        [sys.executable, "-m", "deploy.one_machine"],
+        cwd=PROJECT_DIR,
+        env=process_environment(SETTINGS | {"GROUNDWIRE_DATA_DIR": os.fspath(tmp_path), "TMPDIR": os.fspath(tmp_path)}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert refused.returncode == 2, refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    assert "supervisord.out" in refused.stderr
+    assert not list(tmp_path.glob("groundwire-*"))

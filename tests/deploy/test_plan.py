@@ -45,6 +45,8 @@ def test_thread_counts_that_somebody_chose_stay(tmp_path: Path) -> None:
     [
         ("GROUNDWIRE_LISTEN", "nonsense"),
         ("GROUNDWIRE_LISTEN", "127.0.0.1:70000"),
+        ("GROUNDWIRE_LISTEN", f"{'a' * 70}:50051"),
+        ("GROUNDWIRE_LISTEN", "a..b:50051"),
         ("GROUNDWIRE_REDIS_URL", "redis://example.org:6379/0"),
         ("GROUNDWIRE_REDIS_URL", "http://127.0.0.1:6379"),
         ("GROUNDWIRE_REDIS_URL", "redis://127.0.0.1:many"),

@@ -22,6 +22,8 @@ from groundwire.masking import mask_secrets
         ("rediss://h/0?ssl_password=pw&ssl_keyfile=k.pem", "rediss://h/0?ssl_password=***&ssl_keyfile=k.pem"),
         ("redis+sentinel://u:p@a,b/m?sentinel_password=q", "redis+sentinel://u:***@a,b/m?sentinel_password=***"),
         ("cannot reach redis://u:pw@h:1/0 now", "cannot reach redis://u:***@h:1/0 now"),
+        ("redis://u:a@h:1,redis://v:b@i:2", "redis://u:***@i:2"),
+        ("me@example.org http://h:1/a", "me@example.org http://h:1/a"),
         ("127.0.0.1:50051", "127.0.0.1:50051"),
     ],
 )
@@ -40,3 +42,9 @@ def test_log_lines_hide_them(monkeypatch):
     line = json.loads(written.getvalue())
     assert line["url"] == "rediss://u:***@h/0?ssl_password=***"
     assert "pw" not in written.getvalue()
+
+
+@pytest.mark.timeout(20)
+def test_a_long_text_is_read_in_time_that_grows_with_it() -> None:
+    assert mask_secrets("://a:" * 100_000) == "://a:" * 100_000
+    assert mask_secrets("redis://u:" + "://a:" * 100_000 + "@h ") == "redis://u:***@h "
