@@ -10,6 +10,7 @@ from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.collection.view import CollectionView
 from retrieval_server.corpus.searching.searching import Searching
+from retrieval_server.corpus.to_its_end import to_its_end
 from retrieval_server.engine.places.filters import allowed_chunks
 from retrieval_server.engine.ranking.candidates import CandidateSearch
 from retrieval_server.engine.ranking.profiles import NOT_TUNED, Ranking, ranking_of
@@ -60,7 +61,7 @@ class Evaluating:
         Raises InvalidRequest for a source that is in no document, and what a search raises.
         """
         with self._catalog.get(query.collection).view() as view:
-            await asyncio.to_thread(_check_paths, view, questions)
+            await to_its_end(asyncio.to_thread(_check_paths, view, questions))
         ranks: list[int | None] = []
         for start in range(0, len(questions), _SEARCHED_AT_ONCE):
             some = questions[start : start + _SEARCHED_AT_ONCE]
@@ -90,14 +91,15 @@ class Evaluating:
                     f"{view.dense_coverage:.0%} of the vectors are computed, and tuning needs all: try again later",
                     retry_after_s=_RETRY_AFTER_S,
                 )
-            taking_part = await asyncio.to_thread(_taking_part, view, query, questions)
+            taking_part = await to_its_end(asyncio.to_thread(_taking_part, view, query, questions))
             with fields_under("retrieve."):
-                allowed = await asyncio.to_thread(allowed_chunks, query.filter, view)
+                allowed = await to_its_end(asyncio.to_thread(allowed_chunks, query.filter, view))
             total_count = len(taking_part) + FOLD_COUNT + 1
             tuned: list[TunedQuestion] = []
             for labelled, ranking in taking_part:
                 search = CandidateSearch(view, encode, query.fusion.over(ranking.constants), [allowed])
-                question = await asyncio.to_thread(judged, labelled, search)
+                # The view is held until the thread is done with it.
+                question = await to_its_end(asyncio.to_thread(judged, labelled, search))
                 tuned.append(TunedQuestion(question, ranking.constants, query.fusion, query.max_per_file))
                 yield Progress(len(tuned), total_count)
             profile = taking_part[0][1].profile

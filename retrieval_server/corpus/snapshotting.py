@@ -2,11 +2,11 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from groundwire.v1 import error_pb2
@@ -20,6 +20,7 @@ from retrieval_server.corpus.snapshots.about import Snapshot
 from retrieval_server.corpus.snapshots.restoring import restore_into
 from retrieval_server.corpus.snapshots.snapshot_files import copy_database
 from retrieval_server.corpus.snapshots.snapshots import SnapshotDirectory
+from retrieval_server.corpus.to_its_end import to_its_end
 from retrieval_server.errors import GroundwireError
 
 T = TypeVar("T")
@@ -44,7 +45,7 @@ class Snapshotting:
         await self.sweep()  # first, as the disk may be full of it
         with _clear_errors("the snapshot could not be made"):
             # What a thread still fills must not be thrown away under its hands.
-            return await _to_its_end(self._create(opened))
+            return await to_its_end(self._create(opened))
 
     async def sweep(self) -> None:
         """Remove what removals left, and snapshots whose makers died before they were done."""
@@ -68,7 +69,7 @@ class Snapshotting:
         """
         self._catalog.check_writable()
         with _clear_errors("the snapshot could not be restored"):
-            return await _to_its_end(self._restore(snapshot_id))
+            return await to_its_end(self._restore(snapshot_id))
 
     async def remove(self, snapshot_id: str) -> None:
         """Remove a snapshot.
@@ -77,7 +78,7 @@ class Snapshotting:
         """
         self._catalog.check_writable()
         with _clear_errors("the snapshot could not be removed"):
-            await _to_its_end(self._remove(snapshot_id))
+            await to_its_end(self._remove(snapshot_id))
 
     async def _create(self, opened: OpenCollection) -> Snapshot:
         with ExitStack() as until_made:
@@ -116,17 +117,6 @@ class Snapshotting:
             if snapshot_id in self._being_restored:
                 raise collection_busy(snapshot.collection, Work.RESTORE)
             await asyncio.to_thread(self._snapshots.remove, snapshot)
-
-
-async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
-    """Return what `work` returns; when the caller leaves, it is waited for all the same."""
-    task = asyncio.create_task(work)
-    # Of a caller that has left nobody asks what became of it, which is no error of the server.
-    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-    try:
-        return await asyncio.shield(task)
-    finally:
-        await asyncio.wait([task])
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Measuring and tuning over the wire."""
 
+import asyncio
 import itertools
 import threading
 from pathlib import Path
@@ -183,6 +184,35 @@ async def test_leaving_ends_it_and_lets_go_of_the_collection(tmp_path: Path):
         call.cancel()
         # It is not removed before nobody reads it.
         await services.catalog.delete("default")
+
+
+async def test_who_leaves_takes_nothing_from_the_thread_that_still_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The database was closed under its hands, which ended the process."""
+    is_in, goes_on, has_ended = threading.Event(), threading.Event(), threading.Event()
+
+    def held_up(*_: object) -> JudgedQuestion:
+        is_in.set()
+        goes_on.wait(60)
+        has_ended.set()
+        raise ValueError
+
+    monkeypatch.setattr(evaluating, "judged", held_up)
+    request = evaluation_service_pb2.TuneFusionRequest(retrieve=Retrieve(profile=EXPLORE), questions=QUESTIONS)
+    async with running_server(tmp_path) as services:
+        await filled(services)
+        call = services.evaluation.TuneFusion(request)
+        reading = asyncio.ensure_future(call.read())
+        assert await asyncio.to_thread(is_in.wait, 60)
+        call.cancel()
+        removal = asyncio.create_task(services.catalog.delete("default"))
+        await asyncio.wait([removal], timeout=0.5)
+        assert not removal.done()
+        goes_on.set()
+        await removal
+        assert has_ended.is_set()
+        await asyncio.gather(reading, return_exceptions=True)
 
 
 async def test_what_computes_for_minutes_keeps_no_search_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
