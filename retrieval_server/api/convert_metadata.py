@@ -7,20 +7,16 @@ from datetime import UTC, datetime
 from google.protobuf import timestamp_pb2
 
 from groundwire.v1 import metadata_pb2
-from retrieval_server.corpus.documents.metadata import SetValue, check_limits
+from retrieval_server.corpus.documents.metadata import MAX_KEY_COUNT, MAX_LIST_TEXTS, SetValue, check_limits
 from retrieval_server.errors import FieldError, InvalidRequest, beyond_limit
-
-# The contract's, and what `check_limits` counts each text of a list as, at the least: seen before anything is read,
-# since a message may hold millions.
-_MAX_KEYS = 64
-_MAX_LIST_TEXTS = 64 * 1024 // 2
 
 
 def metadata_from_pb(values: Mapping[str, metadata_pb2.MetadataValue], field: str = "metadata") -> dict[str, SetValue]:
     """Return the checked values. Raises InvalidRequest naming `field` and the key."""
-    if len(values) > _MAX_KEYS:
-        description = f"{len(values):,} keys on one document, at most {_MAX_KEYS}"
-        raise beyond_limit(field, description, limit=_MAX_KEYS, actual=len(values))
+    # Seen here before anything is read: a message may hold millions.
+    if len(values) > MAX_KEY_COUNT:
+        description = f"{len(values):,} keys on one document, at most {MAX_KEY_COUNT}"
+        raise beyond_limit(field, description, limit=MAX_KEY_COUNT, actual=len(values))
     metadata = {key: _value_from_pb(value, f"{field}[{key!r}]") for key, value in sorted(values.items())}
     check_limits(metadata, field)
     return metadata
@@ -51,9 +47,9 @@ def _value_from_pb(value: metadata_pb2.MetadataValue, field: str) -> SetValue:
             return time_from_pb(value.time, field)
         case "list":
             text_count = len(value.list.texts)
-            if text_count > _MAX_LIST_TEXTS:
-                description = f"{text_count:,} texts, at most {_MAX_LIST_TEXTS:,}"
-                raise beyond_limit(field, description, limit=_MAX_LIST_TEXTS, actual=text_count)
+            if text_count > MAX_LIST_TEXTS:
+                description = f"{text_count:,} texts, at most {MAX_LIST_TEXTS:,}"
+                raise beyond_limit(field, description, limit=MAX_LIST_TEXTS, actual=text_count)
             return tuple(value.list.texts)
         case _:
             raise InvalidRequest(FieldError(field, "text, number, time or list must be set"))

@@ -41,8 +41,6 @@ _LONG_METHODS = frozenset(
         "/groundwire.v1.EvaluationService/TuneFusion",
     }
 )
-# What gRPC can tell the length of.
-_MOST_MESSAGE_BYTES = 2**31 - 1
 _REQUEST_ID_KEY = "x-request-id"
 _BUSY_RETRY_S = 0.2
 _LONG_RETRY_S = 5.0
@@ -87,9 +85,8 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
         max_waiting_rpcs: int,
         max_evaluations: int,
         reader_timeout_s: float,
+        max_message_bytes: int,
         on_end: Callable[[str, str, float], None] | None = None,
-        *,
-        max_message_bytes: int = _MOST_MESSAGE_BYTES,
     ) -> None:
         """`on_end` is told of each call's method, status and time in seconds; a stream unread so long is ended."""
         self._places = _Places(max_concurrent_rpcs)

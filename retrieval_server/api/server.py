@@ -78,8 +78,8 @@ class ApiServer:
                     settings.max_waiting_rpcs,
                     settings.max_evaluations,
                     settings.reader_timeout_s,
+                    settings.max_message_bytes,
                     metrics.rpc_ended,
-                    max_message_bytes=settings.max_message_bytes,
                 )
             ],
             options=[

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
-from groundwire.v1 import error_pb2
-from retrieval_server.errors import FieldError, InvalidRequest
+from retrieval_server.errors import FieldError, InvalidRequest, beyond_limit
 from retrieval_server.model import MetadataValue
 
 SetValue = MetadataValue | datetime
@@ -18,9 +17,11 @@ _TIME = "time"
 # A list of empty texts is not free.
 _LIST_ENTRY_BYTES = 2
 # The limits of the contract's MetadataValue.
-_MAX_KEY_COUNT = 64
+MAX_KEY_COUNT = 64
 MAX_KEY_BYTES = 128
 _MAX_TOTAL_BYTES = 64 * 1024
+# No list can hold more within that.
+MAX_LIST_TEXTS = _MAX_TOTAL_BYTES // _LIST_ENTRY_BYTES
 _TIME_OR_NUMBER_BYTES = 8
 
 
@@ -77,8 +78,8 @@ def check_limits(metadata: Mapping[str, SetValue], field: str) -> None:
             raise InvalidRequest(FieldError(field, f"a key takes {key_bytes:,} bytes, must take 1 to {MAX_KEY_BYTES}"))
         if key_bytes + size_bytes > _MAX_TOTAL_BYTES:
             raise _beyond(f"{field}[{key!r}]", "bytes with its key", key_bytes + size_bytes, _MAX_TOTAL_BYTES)
-    if len(metadata) > _MAX_KEY_COUNT:
-        raise _beyond(field, "keys on one document", len(metadata), _MAX_KEY_COUNT)
+    if len(metadata) > MAX_KEY_COUNT:
+        raise _beyond(field, "keys on one document", len(metadata), MAX_KEY_COUNT)
     total_bytes = sum(len(key.encode()) + _size_bytes(value) for key, value in metadata.items())
     if total_bytes > _MAX_TOTAL_BYTES:
         raise _beyond(field, "bytes on one document", total_bytes, _MAX_TOTAL_BYTES)
@@ -93,7 +94,7 @@ def within_limits(
     for key, value in read:
         key_bytes = len(key.encode())
         size_bytes = key_bytes + _size_bytes(value)
-        has_place = len(metadata) + len(beside) < _MAX_KEY_COUNT
+        has_place = len(metadata) + len(beside) < MAX_KEY_COUNT
         if not 0 < key_bytes <= MAX_KEY_BYTES or size_bytes > room_bytes or not has_place:
             continue
         metadata[key] = value
@@ -126,11 +127,7 @@ def _size_bytes(value: SetValue) -> int:
 
 
 def _beyond(field: str, what: str, actual: int, limit: int) -> InvalidRequest:
-    return InvalidRequest(
-        FieldError(field, f"{actual:,} {what}, at most {limit:,}"),
-        reason=error_pb2.ERROR_REASON_LIMIT_EXCEEDED,
-        metadata={"limit": str(limit), "actual": str(actual)},
-    )
+    return beyond_limit(field, f"{actual:,} {what}, at most {limit:,}", limit=limit, actual=actual)
 
 
 def _value(stored: Any) -> SetValue:

@@ -81,11 +81,11 @@ class AskedQuestion:
 def asked_question(question: str) -> AskedQuestion:
     """Return what a question is about, and what it is not."""
     texts, words = list[str](), list[AskedWord]()
-    for text, before in _texts(question):
+    for text, start in _texts(question):
         texts.append(text)
         terms = frozenset(analyse_terms(text)) - STOP_TERMS
         if terms:
-            words.append(AskedWord(text, terms, _is_name(text, before)))
+            words.append(AskedWord(text, terms, _is_name(text, is_first=begins_sentence(question, start))))
     mere = function_words(texts)
     grammar = [word for word in words if _is_mere(word, mere)]
     others = [word for word in words if not _is_mere(word, mere)]
@@ -102,15 +102,23 @@ def _terms(words: Iterable[AskedWord]) -> frozenset[str]:
     return frozenset[str]().union(*(word.terms for word in words))
 
 
-def _texts(question: str) -> Iterator[tuple[str, str]]:
-    """Yield each word of a question, bare, and what stands before it."""
+def begins_sentence(text: str, start: int) -> bool:
+    """Tell whether a sentence, or something quoted, begins with the word at `start`: its capital tells nothing then."""
+    end = start
+    while end and text[end - 1].isspace():
+        end -= 1
+    return not end or text[end - 1] in _OPENS_SENTENCE or (text[end - 1] in _ENDS_SENTENCE and end < start)
+
+
+def _texts(question: str) -> Iterator[tuple[str, int]]:
+    """Yield each word of a question, bare, and where what it is written in begins."""
     for match in _WORD.finditer(question):
         for piece in _pieces(match.group()):
             text = piece.strip(_AROUND)
             if "'" in text or "’" in text:
                 text = _ELIDED.sub("", _CLITIC.sub("", text))
             if text:
-                yield text, question[: match.start()]
+                yield text, match.start()
 
 
 def names_nowhere(words: Sequence[AskedWord], passages: Sequence[Held]) -> bool:
@@ -138,14 +146,8 @@ def _is_of_questions(word: AskedWord) -> bool:
     return word.terms <= QUESTION_TERMS or _CJK_FUNCTION.search(word.text) is not None
 
 
-def _is_name(text: str, before: str) -> bool:
+def _is_name(text: str, *, is_first: bool) -> bool:
     if _IDENTIFIER.search(text) and not _PLURAL_ACRONYM.fullmatch(text):
         return True
     is_capital = len(text) > 1 and text[0].isupper() and not _CONTRACTION.match(text)
-    return is_capital and not _ends_sentence(before)
-
-
-def _ends_sentence(before: str) -> bool:
-    """Tell whether a sentence begins behind `before`, which may be long: only its end is looked at."""
-    said = before.rstrip()
-    return not said or said[-1] in _OPENS_SENTENCE or (said[-1] in _ENDS_SENTENCE and len(said) < len(before))
+    return is_capital and not is_first

@@ -13,16 +13,13 @@ from itertools import pairwise
 
 from retrieval_server.engine.judging.held_terms import text_around
 from retrieval_server.engine.words.analyser import analyse_terms
-from retrieval_server.engine.words.asked_words import asked_words, compacted
+from retrieval_server.engine.words.asked_words import asked_words, begins_sentence, compacted
 from retrieval_server.engine.words.question_vocabulary import QUESTION_TERMS, VERBS
 from retrieval_server.engine.words.stop_words import STOP_TERMS, STOP_WORDS
 from retrieval_server.generation.text.claims import Claims
 from retrieval_server.model import Passage
 
 _WORD = re.compile(r"[A-Za-z][\w+#-]*")
-_SENTENCE_START = re.compile(r"(?:^|[.?!:]\s+|[\"“„«¿¡(]\s*)$")
-# What stands before a word is looked at no further than this, so that a long question takes no longer than its words.
-_MAX_SPACE_CHARS = 64
 _ENDPOINT = re.compile(r"(?<![\w/.])/[A-Za-z][\w-]*+(?:/[\w-]++)*+")
 _DOTTED = re.compile(r"(?<![\w.-])[A-Za-z_][\w-]*+(?:\.[\w-]++)++")
 _CAPITAL_RUN = re.compile(r"(?<![\w.])[A-Z]\w+(?: [A-Z]\w+)+")
@@ -60,7 +57,7 @@ def _proper_names(question: str) -> Iterator[str]:
     """Yield the words that are written with a capital although no sentence begins with them."""
     for match in _WORD.finditer(question):
         name = match.group()
-        if name[0].isupper() and len(name) > 1 and not _begins_sentence(question, match.start()):
+        if name[0].isupper() and len(name) > 1 and not begins_sentence(question, match.start()):
             yield name
 
 
@@ -72,12 +69,8 @@ def _whole_names(question: str) -> Iterator[str]:
         yield from (part for part in dotted.split(".") if "-" in part.strip("-"))
     for match in _CAPITAL_RUN.finditer(question):
         # Acronyms are put together as one likes ("CUDA GPU"), and a sentence's first word is no name.
-        if not match.group().isupper() and not _begins_sentence(question, match.start()):
+        if not match.group().isupper() and not begins_sentence(question, match.start()):
             yield match.group()
-
-
-def _begins_sentence(question: str, start: int) -> bool:
-    return _SENTENCE_START.search(question[max(0, start - _MAX_SPACE_CHARS) : start]) is not None
 
 
 def _commands(question: str) -> Iterator[tuple[str, str]]:

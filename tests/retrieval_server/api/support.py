@@ -34,6 +34,7 @@ CHANNEL_OPTIONS = [
     # Otherwise what is sent ahead of a reader grows with the speed of the machine.
     ("grpc.http2.bdp_probe", 0),
 ]
+MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 
 
 @dataclass

@@ -18,6 +18,7 @@ from retrieval_server.api.interceptor import RpcInterceptor
 from retrieval_server.errors import Unavailable
 from retrieval_server.generation.jobs.queue_counts import QueueStats
 from retrieval_server.settings import ServerSettings
+from tests.retrieval_server.api.support import MAX_MESSAGE_BYTES
 
 
 class Queue:
@@ -47,7 +48,7 @@ def queue() -> Queue:
 @pytest.fixture
 async def stub(queue: Queue) -> AsyncIterator[admin_service_pb2_grpc.AdminServiceStub]:
     settings = ServerSettings(redis_url="redis://user:s3cret@redis.internal:6379/0")
-    server = grpc.aio.server(interceptors=[RpcInterceptor(8, 8, 2, 60.0)])
+    server = grpc.aio.server(interceptors=[RpcInterceptor(8, 8, 2, 60.0, MAX_MESSAGE_BYTES)])
     admin_service_pb2_grpc.add_AdminServiceServicer_to_server(AdminServicer(settings, queue), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

@@ -17,6 +17,7 @@ from retrieval_server.api.interceptor import RpcInterceptor
 from retrieval_server.errors import FieldError, InvalidRequest, Unavailable
 from retrieval_server.generation.answering import Answering
 from retrieval_server.settings import ServerSettings
+from tests.retrieval_server.api.support import MAX_MESSAGE_BYTES
 from tests.retrieval_server.generation.answering.support import BAD, GOOD, Corpus
 from tests.retrieval_server.generation.fake_queue import FakeQueue
 
@@ -44,7 +45,7 @@ async def answering(corpus: Corpus, queue: FakeQueue) -> AsyncIterator[Answering
 
 @pytest.fixture
 async def stub(answering: Answering) -> AsyncIterator[Stub]:
-    server = grpc.aio.server(interceptors=[RpcInterceptor(64, 64, 4, 60.0)])
+    server = grpc.aio.server(interceptors=[RpcInterceptor(64, 64, 4, 60.0, MAX_MESSAGE_BYTES)])
     answer_service_pb2_grpc.add_AnswerServiceServicer_to_server(AnswerServicer(answering, SETTINGS), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

@@ -21,6 +21,7 @@ from retrieval_server.generation.jobs.answer_queue import AnswerQueue
 from retrieval_server.settings import ServerSettings
 from tests.generation_worker.harness import end_of, make_job, next_job, put
 from tests.generation_worker.queue_fixtures import make_consumer, queue, redis
+from tests.retrieval_server.api.support import MAX_MESSAGE_BYTES
 
 __all__ = ["make_consumer", "queue", "redis"]
 
@@ -31,7 +32,7 @@ Stub = admin_service_pb2_grpc.AdminServiceStub
 
 @pytest.fixture
 async def stub(queue: AnswerQueue) -> AsyncIterator[Stub]:
-    server = grpc.aio.server(interceptors=[RpcInterceptor(8, 8, 2, 60.0)])
+    server = grpc.aio.server(interceptors=[RpcInterceptor(8, 8, 2, 60.0, MAX_MESSAGE_BYTES)])
     admin_service_pb2_grpc.add_AdminServiceServicer_to_server(AdminServicer(ServerSettings(), queue), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

@@ -22,7 +22,7 @@ from retrieval_server.api.answer_servicer import AnswerServicer
 from retrieval_server.api.interceptor import RpcInterceptor
 from retrieval_server.generation.answering import Answering
 from retrieval_server.generation.jobs.answer_jobs import answer_job_id
-from tests.retrieval_server.api.support import CHANNEL_OPTIONS, Services, details, running_server
+from tests.retrieval_server.api.support import CHANNEL_OPTIONS, MAX_MESSAGE_BYTES, Services, details, running_server
 from tests.retrieval_server.api.test_answer_servicer import ASKED, SETTINGS, Stub, answering, corpus, options, queue
 from tests.retrieval_server.generation.fake_queue import FakeQueue
 
@@ -42,7 +42,7 @@ def codes() -> asyncio.Queue[str]:
 @pytest.fixture
 async def stub(answering: Answering, codes: asyncio.Queue[str]) -> AsyncIterator[Stub]:
     """A server with one place for answers."""
-    interceptor = RpcInterceptor(1, 1, 1, PATIENCE_S, lambda _, code, __: codes.put_nowait(code))
+    interceptor = RpcInterceptor(1, 1, 1, PATIENCE_S, MAX_MESSAGE_BYTES, lambda _, code, __: codes.put_nowait(code))
     server = grpc.aio.server(interceptors=[interceptor])
     answer_service_pb2_grpc.add_AnswerServiceServicer_to_server(AnswerServicer(answering, SETTINGS), server)
     port = server.add_insecure_port("127.0.0.1:0")
