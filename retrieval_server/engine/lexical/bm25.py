@@ -34,8 +34,10 @@ _MAX_TIE_MARGIN_COUNT = 4096
 _MAX_LISTED_DOCUMENTS = 1000
 # Beyond so many hits passed over, listing all documents is cheaper, however many there are.
 _MAX_PASSED_OVER = 20_000
-# From so many chunks on function words only order what other words find: a question then takes a quarter less time.
-# In 200,000 chunks it left the first 60 of each of 60 questions as they were.
+# From so many chunks on function words are asked for only where other words find too little. Tantivy passes over blocks
+# of chunks that cannot be among the best, but not where a word is in most of them: of a million chunks a question takes
+# 0.6 ms without, 5 ms with them. In 341,000 chunks of real trees 441 questions found the same: Recall@5 by words alone
+# was 74.4 % without, 74.6 % with them.
 _MANY_CHUNKS = 100_000
 _FIRST_MARGIN = 1.5
 # From so many segments of one size on, Tantivy merges them into one.
@@ -103,14 +105,22 @@ class LexicalView:
             margin *= _GROWTH
 
     def _best(self, query: LexicalQuery, wanted: int, allowed: Allowed | None) -> list[tuple[int, float]]:
-        telling = {term: weight for term, weight in query.weight_by_term.items() if term not in STOP_TERMS}
-        if allowed is None and self.chunk_count >= _MANY_CHUNKS and 0 < len(telling) < len(query.weight_by_term):
-            found = self._any_of(telling)
-            others = (self._weighted(term, w) for term, w in query.weight_by_term.items() if term not in telling)
-            hits = self._hits(tantivy.Query.boolean_query([(tantivy.Occur.Must, found), *others]), wanted)
+        if self.chunk_count >= _MANY_CHUNKS:
+            telling = {term: weight for term, weight in query.weight_by_term.items() if term not in STOP_TERMS}
+            hits = self._any_of(telling, wanted, allowed)
             if len(hits) >= wanted:
                 return hits
-        made = self._any_of(query.weight_by_term)
+        return self._any_of(query.weight_by_term, wanted, allowed)
+
+    def _any_of(
+        self, weight_by_term: Mapping[str, float], wanted: int, allowed: Allowed | None
+    ) -> list[tuple[int, float]]:
+        """Return the best hits of any of the terms, `wanted` if there are so many."""
+        parts = [
+            (tantivy.Occur.Should, tantivy.Query.boost_query(self._term(term), weight))
+            for term, weight in weight_by_term.items()
+        ]
+        made = tantivy.Query.boolean_query(parts)
         return self._hits(made, wanted) if allowed is None else self._hits_within(allowed, made, wanted)
 
     def _hits(self, query: tantivy.Query, limit: int) -> list[tuple[int, float]]:
@@ -153,12 +163,6 @@ class LexicalView:
         """Return ln(1 + (N - n + 0.5) / (n + 0.5)), the idf of BM25; largest for a term that no chunk has."""
         total, having = self.chunk_count, self.chunk_count_of(term)
         return math.log(1 + (max(total, having) - having + 0.5) / (having + 0.5))
-
-    def _any_of(self, weight_by_term: Mapping[str, float]) -> tantivy.Query:
-        return tantivy.Query.boolean_query([self._weighted(term, weight) for term, weight in weight_by_term.items()])
-
-    def _weighted(self, term: str, weight: float) -> tuple[tantivy.Occur, tantivy.Query]:
-        return tantivy.Occur.Should, tantivy.Query.boost_query(self._term(term), weight)
 
     def _term(self, term: str) -> tantivy.Query:
         return tantivy.Query.term_query(self._schema, _TEXT, term, "freq")

@@ -57,15 +57,20 @@ def test_function_words_count_little_beside_others_and_fully_alone(index: Lexica
     assert [chunk for chunk, _ in search(index, "what is this")] == [1]
 
 
-def test_among_many_chunks_function_words_order_what_other_words_find(
+def test_among_many_chunks_function_words_only_fill_up_what_other_words_find(
     index: LexicalIndex, monkeypatch: pytest.MonkeyPatch
 ):
     # Every chunk has a length of its own, so that none ties with another.
-    put(index, entries(*(f"lease is n{number} {'what ' * (number % 3)} {'x ' * number}" for number in range(60))))
-    queries = ("what is the lease", "what is the lease n7", "what is n7", "lease", "what is")
-    expected = [search(index, query) for query in queries]
+    texts = [f"{'lease' if number < 40 else 'rare'} what {'x ' * number}" for number in range(45)]
+    put(index, entries(*texts))
+    among_few = {query: search(index, query) for query in ("lease", "what is", "what is rare")}
     monkeypatch.setattr(bm25, "_MANY_CHUNKS", 1)
-    assert [search(index, query)[:10] for query in queries] == [hits[:10] for hits in expected]
+    assert search(index, "lease") == among_few["lease"]
+    assert search(index, "what is the lease", 10)[:10] == among_few["lease"][:10]
+    # Of what they are to fill up the order is that of all words.
+    assert search(index, "what is rare") == among_few["what is rare"]
+    assert search(index, "what is") == among_few["what is"]
+    assert len(search(index, "what is the lease", 45)) == 45
 
 
 @pytest.mark.parametrize(
