@@ -16,7 +16,7 @@ from retrieval_server.engine.chunkers.syntaxes import SYNTAXES
 from retrieval_server.engine.chunkers.toml import toml_pieces
 from retrieval_server.engine.chunkers.yaml import yaml_pieces
 
-CHUNKER_VERSION = 4
+CHUNKER_VERSION = 5
 DEFAULT_MAX_CHUNK_CHARS = 2000
 
 _CHUNKERS: dict[str, Callable[[str, int], list[Piece]]] = {

@@ -22,7 +22,8 @@ _CUDA = Language(tree_sitter_cuda.language())
 # Declarators and scopes nest (`int *(&A::B::f)(int)`); nobody nests more of them by hand.
 _MAX_NESTING = 16
 _BARE_DECLARATORS = frozenset({"parenthesized_declarator", "reference_declarator"})
-_TYPES = ("class_specifier", "struct_specifier", "union_specifier", "enum_specifier")
+_CLASSES = ("class_specifier", "struct_specifier")
+_TYPES = (*_CLASSES, "union_specifier", "enum_specifier")
 
 
 def _declared(node: Node) -> Names:
@@ -65,7 +66,11 @@ def _type_name(node: Node) -> Names:
 
 def _member(node: Node) -> Names:
     """Return the name of a method; data members are found with their class."""
-    declarator = node.child_by_field_name("declarator")
+    return _function(node.child_by_field_name("declarator"))
+
+
+def _function(declarator: Node | None) -> Names:
+    """Return what is declared if that is a function."""
     for _ in range(_MAX_NESTING):
         if declarator is None or declarator.type == "function_declarator":
             break
@@ -89,6 +94,14 @@ def _macro(node: Node) -> Names:
     return named(node) if node.child_by_field_name("value") else ()
 
 
+def _class_of_instance(node: Node) -> Node | None:
+    """Return the class in `class Name { … } instance;` if it has methods: there is more to find than the instance."""
+    kind = node.child_by_field_name("type")
+    body = kind.child_by_field_name("body") if kind is not None and kind.type in _CLASSES else None
+    has_methods = body is not None and any(member.type == "function_definition" for member in body.named_children)
+    return kind if has_methods and kind is not None and kind.child_by_field_name("name") else None
+
+
 def _exported_class(node: Node) -> Node | None:
     """Return the body of `class API Name { … }`, which reads as a function to those who cannot expand API."""
     kind = node.child_by_field_name("type")
@@ -105,6 +118,8 @@ def _syntax(*grammars: Language) -> Syntax:
             "declaration": _declared,
             "type_definition": _declared,
             "field_declaration": _member,
+            # By themselves they stand where a function is broken: at a brace that a condition opens or closes.
+            **dict.fromkeys(("function_declarator", "pointer_declarator", "reference_declarator"), _function),
             "alias_declaration": named,
             "concept_definition": named,
             "namespace_definition": _namespace,
@@ -125,6 +140,7 @@ def _syntax(*grammars: Language) -> Syntax:
         },
         # A label is what "public:" looks like in the body of what reads as a function.
         wrappers={
+            "declaration": _class_of_instance,
             "labeled_statement": last_child,
             "linkage_specification": child("body"),
             "template_declaration": last_child,

@@ -135,12 +135,16 @@ class _Walk:
                 if node.is_error:
                     self.broken_chars += end - start
                 inner = scope.through(names) if through else scope.inside(names)
+                before = len(self.cuts)
                 self._members(body, start, end, inner, depth + 1, first_cut)
+                if not through and len(self.cuts) > before:
+                    self._open(self.cuts[before], names)
                 return
         if statement.has_error:
             self.broken_chars += end - start
         if names and not fits:
             self._large(statement, start, end, scope.inside(names))
+            self._open(self.cuts[-1], names)
             return
         if not self._syntax.statements_only and self.cuts:
             above = self.cuts[-1]
@@ -152,6 +156,10 @@ class _Walk:
                 # Alone it fits, with the blank lines or the head of the namespace above it it does not.
                 self.cuts.append(Cut(max(above.end, self._line_start(first)), scope))
         self.cuts.append(Cut(end, scope, names, self._member_names(node) if names else ()))
+
+    def _open(self, cut: Cut, names: Names) -> None:
+        if not self._syntax.statements_only:
+            cut.opens = (*filter(None, names[-1:]), *cut.opens)
 
     def _member_names(self, node: Node) -> Names:
         """Return the names that are defined right inside a class or the like that stays whole."""

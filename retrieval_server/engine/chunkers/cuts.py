@@ -31,13 +31,15 @@ class Scope:
 class Cut:
     """The end of a piece in code points; the piece begins where the last one ended.
 
-    `names` are those of what it defines, from the outside in; `members` are defined inside that.
+    `names` are those of what it defines, from the outside in; `members` are defined inside that. `opens` are
+    what begins with the piece and is too large for one chunk, from the outside in.
     """
 
     end: int
     scope: Scope
     names: Names = ()
     members: Names = ()
+    opens: Names = ()
 
 
 def pieces_between(cuts: Sequence[Cut], char_count: int) -> list[Piece]:
@@ -48,7 +50,7 @@ def pieces_between(cuts: Sequence[Cut], char_count: int) -> list[Piece]:
         if cut.end > start:
             owners = (*cut.scope.owners, *cut.names[:-1])
             name = "".join(cut.names[-1:])
-            pieces.append(Piece(start, cut.end, cut.scope.breadcrumbs, name, owners, cut.members))
+            pieces.append(Piece(start, cut.end, cut.scope.breadcrumbs, name, owners, cut.members, cut.opens))
             start = cut.end
     if start < char_count:
         pieces.append(Piece(start, char_count))

@@ -24,6 +24,7 @@ class Piece(NamedTuple):
     `breadcrumbs` name what encloses it; `name` is what it defines itself, if anything. Pieces with equal
     `breadcrumbs` may share a chunk. `owners` qualify `name` below the breadcrumbs and keep no neighbours apart: the
     namespace around a function, the type that a Go method belongs to. `members` are defined inside what `name` names.
+    `opens` are what begins here and is too large for one chunk: its first chunk is found by them, not those after.
     """
 
     start: int
@@ -32,6 +33,7 @@ class Piece(NamedTuple):
     name: str = ""
     owners: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
+    opens: tuple[str, ...] = ()
 
 
 class Chunk(NamedTuple):
@@ -59,12 +61,14 @@ def chunks_of(text: str, lines: LineIndex, pieces: Sequence[Piece], max_chunk_ch
     for group in _merged(pieces, max_chunk_chars):
         labels, names = _labels(group)
         breadcrumbs = bounded(labels)
+        opened = tuple(name for piece in group for name in piece.opens)
         for span in _split(text, group[0].start, group[-1].end, max_chunk_chars):
             start, end = _trimmed(text, *span)
             if start < end:
                 chunks.append(
-                    Chunk(start, end, lines.line_of(start), lines.line_of(end - 1), breadcrumbs, names),
+                    Chunk(start, end, lines.line_of(start), lines.line_of(end - 1), breadcrumbs, (*names, *opened)),
                 )
+                opened = ()
     return chunks
 
 

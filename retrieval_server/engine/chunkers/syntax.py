@@ -28,7 +28,7 @@ class Syntax:
         comments: Comment node types; one that ends on the line above a statement belongs to it.
         leading: Other node types that belong to the statement after them, such as attributes.
         statements_only: Whether a piece is one statement and no more, named by itself alone. Else short ends of a
-            definition stay with it, and a small class is also found by its members.
+            definition stay with it, a small class is also found by its members, and a large definition by its name.
     """
 
     grammars: tuple[Language, ...]

@@ -9,12 +9,23 @@ _VENDORED_FOLDERS = frozenset({"vendor", "vendored", "thirdparty", "3rdparty", "
     *("submodules", "nodemodules", "bowercomponents", "sitepackages", "deps"),
 }
 # Written by build systems and packagers, into the tree or into what is published of it.
-_GENERATED_FOLDERS = frozenset({"cmakefiles", "autom4te.cache"})
+_GENERATED_FOLDERS = frozenset({"cmakefiles", "autom4te.cache", "dist"})
 _GENERATED_FOLDER_ENDINGS = (".egg-info", ".dist-info")
 _GENERATED_FILES = frozenset({"configure", "libtool", "ltmain.sh", "config.guess", "config.sub"}) | {
     *("cmakecache.txt", "libtool.m4", "aclocal.m4", "pkg-info"),
 }
-_GENERATED_ENDINGS = (".min.js", ".min.css", "_pb2.py", "_pb2_grpc.py", ".pb.go", ".pb.cc", ".pb.h")
+# Source maps hold whole sources once more; those of .mjs and .mts files end so, too.
+_SOURCE_MAP_ENDINGS = ("js.map", "ts.map", "css.map")
+_GENERATED_ENDINGS = (
+    ".min.js",
+    ".min.css",
+    "_pb2.py",
+    "_pb2_grpc.py",
+    ".pb.go",
+    ".pb.cc",
+    ".pb.h",
+    *_SOURCE_MAP_ENDINGS,
+)
 # What a release changed says everything once more, as news. Compared without "-" and "_".
 _CHANGELOG_STEMS = frozenset({"changelog", "changes", "news", "history", "whatsnew", "releases", "releasenotes"})
 _CHANGELOG_FOLDERS = frozenset({"changelog", "changelogs", "changes", "newsfragments", "releases", "releasenotes"})

@@ -9,7 +9,7 @@ import unicodedata
 
 import Stemmer
 
-ANALYSER_VERSION = 3
+ANALYSER_VERSION = 4
 
 # What separates words in ASCII text becomes a space; a word is what `\w+` finds, in half of its time.
 _ASCII_WORDS = "".join(char if char.isalnum() or char == "_" else " " for char in map(chr, range(128)))
@@ -67,7 +67,7 @@ class _WordCache(dict[str, str]):
 
     def __missing__(self, word: str) -> str:
         has_cjk = not word.isascii() and _HAS_CJK.search(word)
-        joined = " ".join(_cjk_terms(word) if has_cjk else self._terms(word))
+        joined = " ".join(self._cjk_terms(word) if has_cjk else self._terms(word))
         if len(word) > MAX_TERM_CHARS or has_cjk:
             return joined  # blobs and whole sentences, which do not come again, and would take gigabytes
         if len(self) >= _MAX_CACHED_WORDS:
@@ -86,25 +86,23 @@ class _WordCache(dict[str, str]):
             return [whole]
         return [whole, *map(self._stems.__getitem__, parts)]
 
+    def _cjk_terms(self, word: str) -> list[str]:
+        """Split a word that holds CJK into bigrams and characters of each CJK run, and the words between.
 
-def _cjk_terms(word: str) -> list[str]:
-    """Split a word that holds CJK into bigrams and characters of each CJK run, and what lies between.
-
-    Bigrams tell best; characters let one that is asked for alone be found.
-    """
-    terms: list[str] = []
-    position = 0
-    for run in CJK_RUN.finditer(word):
-        between = word[position : run.start()]
-        if between:
-            terms.append(between[:MAX_TERM_CHARS].casefold())
-        text = run.group()
-        terms.extend(text[i : i + 2] for i in range(len(text) - 1))
-        terms.extend(text)
-        position = run.end()
-    if word[position:]:
-        terms.append(word[position:][:MAX_TERM_CHARS].casefold())
-    return terms
+        Bigrams tell best; characters let one that is asked for alone be found.
+        """
+        terms: list[str] = []
+        position = 0
+        for run in CJK_RUN.finditer(word):
+            if word[position : run.start()]:
+                terms.extend(self._terms(word[position : run.start()]))
+            text = run.group()
+            terms.extend(text[i : i + 2] for i in range(len(text) - 1))
+            terms.extend(text)
+            position = run.end()
+        if word[position:]:
+            terms.extend(self._terms(word[position:]))
+        return terms
 
 
 _words = _WordCache()

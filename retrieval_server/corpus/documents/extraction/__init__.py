@@ -7,6 +7,7 @@ from retrieval_server.corpus.documents.extraction.front_matter import read_front
 from retrieval_server.corpus.documents.extraction.html import html_text, is_template
 from retrieval_server.corpus.documents.extraction.notebook import notebook_text
 from retrieval_server.corpus.documents.extraction.pdf import is_pdf, pdf_text
+from retrieval_server.corpus.documents.extraction.shebang import script_language
 from retrieval_server.corpus.documents.extraction.unusable import UnusableFile
 from retrieval_server.engine.chunkers.rst_markup import looks_like_restructuredtext
 from retrieval_server.engine.places.languages import language_of
@@ -59,6 +60,8 @@ def extract(relative_path: str, data: bytes) -> Extracted:
             return replace(plain, title=title, metadata=metadata)
         case "pdf":
             return replace(plain, language="text")
+        case "text" if script := script_language(decoded.text):
+            return replace(plain, language=script, kind=ContentKind.CODE)
         case "text" if looks_like_restructuredtext(decoded.text):
             return replace(plain, language="restructuredtext")
     return plain

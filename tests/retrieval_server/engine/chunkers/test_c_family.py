@@ -115,3 +115,20 @@ def test_what_closes_a_namespace_makes_no_chunk_of_its_own():
     text = f"namespace a {{\nvoid f() {{\n{body}}}\n\n}};  // namespace a\n"
     assert len(outline(text, "cpp", len(text))) == 1
     assert outline(text, "cpp", len(text) - 20)[-1][0] == ("a", "f")
+
+
+def test_a_class_that_is_defined_with_its_instance_is_cut_like_any_class():
+    methods = "".join(f"  int reckon{i}() {{ return {i}; }}\n" for i in range(20))
+    found = chunks_in(f"class Tides : public Basin {{\npublic:\n{methods}}} tides;\n", "cpp", 300)
+    assert len(found) > 2
+    assert {c.breadcrumbs for c in found} == {("Tides",)}
+    assert "Tides" in found[0].names
+    assert "reckon19" in found[-1].names
+    [small] = chunks_in("static const struct Tide { int hour; } high = { 12 };\n", "c", 300)
+    assert small.names == ("high",)
+
+
+def test_a_function_that_a_condition_leaves_broken_is_known():
+    text = "int\ntide_at(int hour) {\n#ifdef A\n  if (hour) {\n#else\n  if (!hour) {\n#endif\n    return 1;\n  }\n"
+    [found] = chunks_in(f"{text}  return 0;\n}}\n", "c", 400)
+    assert "tide_at" in found.names

@@ -80,7 +80,7 @@ public class Pool<T> extends Base {
     found = chunks_in(text, "java", 125)
     assert [(c.breadcrumbs, c.names) for c in found] == [
         ((), ()),
-        (("Pool",), ()),
+        (("Pool",), ("Pool",)),
         (("Pool", "take"), ("take",)),
         (("Pool", "Kind"), ("Kind", "SMALL", "LARGE", "bytes")),
         (("Pool", "Pair"), ("Pair",)),

@@ -24,7 +24,7 @@ from retrieval_server.engine.words.analyser import MAX_TERM_CHARS, analyse, anal
         ("１２３", ["123"]),
         ("東京タワー", ["東京", "京タ", "タワ", "ワー", "東", "京", "タ", "ワ", "ー"]),
         ("京", ["京"]),
-        ("vLLM東京 rocks", ["vllm", "東京", "東", "京", "rock"]),
+        ("vLLM東京 rocks", ["vllm", "v", "llm", "東京", "東", "京", "rock"]),
         ("ship it 🚀🚀, ✅ done", ["ship", "it", "🚀", "🚀", "✅", "done"]),
         ("👩‍💻", ["👩", "💻"]),
         ("deadbeef0123456789a1b2c3d4e5f6a7", ["deadbeef0123456789a1b2c3d4e5f6a7"]),
@@ -64,3 +64,9 @@ def test_letter_case_of_plain_words_does_not_matter(text: str):
 
 def test_parts_are_not_stemmed():
     assert identifier_parts("runningHTTPServers_2") == ["running", "http", "servers", "2"]
+
+
+@pytest.mark.parametrize("word", ["retries", "Settings", "ModelRunner", "max_num_seqs", "LLMs", "vLLM"])
+@pytest.mark.parametrize("around", ["{}を設定する", "使用{}处理", "{}의", "設定{}"])
+def test_a_word_among_chinese_and_japanese_is_found_as_it_is_alone(word: str, around: str):
+    assert set(analyse_terms(word)) <= set(analyse_terms(around.format(word)))
