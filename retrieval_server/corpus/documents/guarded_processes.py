@@ -111,7 +111,10 @@ class GuardedProcesses(Generic[Item, Result]):
         return result
 
     async def _submit(self, pool: ProcessPoolExecutor, items: Sequence[Item]) -> list[Result]:
-        return await asyncio.get_running_loop().run_in_executor(pool, _do, self._work, items, self._bounds.cpu_s)
+        # Python 3.11 stops telling of a pool that broke, and never ends, when it meets a future that was cancelled.
+        future = asyncio.wrap_future(pool.submit(_do, self._work, items, self._bounds.cpu_s))
+        future.add_done_callback(asyncio.Future.exception)  # whoever was cancelled does not ask for it
+        return await asyncio.shield(future)
 
     def _start(self, process_count: int) -> ProcessPoolExecutor:
         pool = ProcessPoolExecutor(

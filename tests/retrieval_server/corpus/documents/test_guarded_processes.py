@@ -9,6 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
+from groundwire.cpu import usable_core_count
 from retrieval_server.corpus.documents.guarded_processes import Bounds, GuardedProcesses
 from tests.retrieval_server.corpus.hostile_work import do, give_up
 from tests.support.deadline import wait_until
@@ -28,6 +29,18 @@ async def test_a_crash_costs_its_item_alone_whatever_else_runs(processes: Guarde
     results = await asyncio.gather(*(processes.run(batch) for batch in batches))
     assert results == [["A", "B"], ["C", "crash was given up", "D"], ["E"], ["crash was given up"], ["F", "G"]]
     assert await processes.run(["h"]) == ["H"]
+
+
+async def test_whoever_leaves_before_a_crash_keeps_the_news_of_it_from_nobody(processes: GuardedProcesses[str, str]):
+    assert await processes.run(["a"]) == ["A"]
+    busy = [asyncio.create_task(processes.run(["spin"])) for _ in range(2 * usable_core_count())]
+    leaving = [asyncio.create_task(processes.run(["b"])) for _ in range(20)]
+    staying = asyncio.create_task(processes.run(["c"]))
+    await asyncio.sleep(0)
+    for one in leaving:
+        one.cancel()
+    assert await asyncio.wait_for(staying, 100) == ["C"]
+    assert await asyncio.gather(*busy) == [["spin was given up"]] * len(busy)
 
 
 async def test_an_item_that_takes_too_long_is_given_up(processes: GuardedProcesses[str, str]):
