@@ -91,7 +91,7 @@ def scan(
     contents: dict[str, bytes] = {}
     room_bytes = _MAX_KEPT_BYTES
     tree = TreeFiles(root.folder)
-    for found in _list_files(root, tree, skipped):
+    for found in _list_files(root, tree, skipped, stopped):
         if stopped.is_set():
             break
         if root.only_file is None and not path_filter.takes(found):
@@ -117,7 +117,7 @@ def _is_wanted(path: str, ignore_files: Sequence[_ignore.IgnoreFile], shipped: S
     return _shipped.is_shipped(path, shipped) or not _ignore.is_ignored(path, ignore_files)
 
 
-def _list_files(root: Root, tree: TreeFiles, skipped: list[SkippedFile]) -> Iterator[str]:
+def _list_files(root: Root, tree: TreeFiles, skipped: list[SkippedFile], stopped: threading.Event) -> Iterator[str]:
     """Yield the relative paths of files to read; add to `skipped` what is no such file."""
     if root.only_file is not None:
         yield root.only_file
@@ -136,7 +136,12 @@ def _list_files(root: Root, tree: TreeFiles, skipped: list[SkippedFile]) -> Iter
             continue
         if ".gitignore" in names:
             ignore_files = (*ignore_files, *_ignore_file(tree, folder))
-        if (found := _shipped.shipped_files(root.folder, folder, names, tree)) is not None:
+        try:
+            found = _shipped.shipped_files(root.folder, folder, names, tree, stopped)
+        except NotTakenError as refusal:
+            found = None
+            skipped.append(SkippedFile(f"{folder}.git", str(refusal), refusal.unreadable))
+        if found is not None:
             shipped = (*shipped, found)
         for entry in entries:
             path = folder + entry.name

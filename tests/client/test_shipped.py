@@ -1,9 +1,16 @@
 """What belongs to a tree is found whatever its ignore files say; with a real git."""
 
+import os
 import subprocess
+import threading
 from pathlib import Path
 
-from tests.client.test_walk import names, write
+import pytest
+
+from client import _shipped
+from client._ignore import PathFilter
+from client._walk import find_root, scan
+from tests.client.test_walk import look, names, reasons, write
 
 
 def git(folder: Path, *command: str) -> None:
@@ -65,3 +72,62 @@ def test_a_repository_cannot_start_a_program_by_being_listed(tmp_path):
     git(tmp_path, "config", "core.fsmonitor", f"touch {tmp_path}/started; true")
     assert names(tmp_path) == ["a.py"]
     assert not (tmp_path / "started").exists()
+
+
+def tracked_but_ignored(tmp_path: Path) -> Path:
+    tree = tmp_path / "tree"
+    write(tree, "lib/kept.py", "a.py")
+    write(tree, ".gitignore", content="lib/\n")
+    git(tree, "init", "-q")
+    git(tree, "add", "-f", "lib/kept.py")
+    return tree
+
+
+def put_before_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Let a shell script be what `git` starts; "$0" is found no more, so that `exec git` is the real one."""
+    before = os.environ["PATH"]
+    write(tmp_path, "bin/git", content=f"#!/bin/sh\nPATH={before!r}\n{script}\n")
+    (tmp_path / "bin/git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{before}")
+
+
+def test_a_git_that_takes_long_is_waited_for(tmp_path, monkeypatch):
+    """As of a large repository on a slow disk: what it tracks must not seem to have vanished."""
+    tree = tracked_but_ignored(tmp_path)
+    monkeypatch.setattr(_shipped, "_LOOK_INTERVAL_S", 0.01)
+    put_before_git(tmp_path, monkeypatch, 'sleep 0.5; exec git "$@"')
+    assert names(tree) == [".gitignore", "a.py", "lib/kept.py"]
+
+
+def test_a_git_that_does_not_end_is_ended_with_the_scan(tmp_path, monkeypatch):
+    tree = tracked_but_ignored(tmp_path)
+    put_before_git(tmp_path, monkeypatch, f"touch {tmp_path}/started; exec sleep 600")
+    stopped = threading.Event()
+    ended = threading.Event()
+
+    def look_until_stopped() -> None:
+        scan(find_root(str(tree), None), PathFilter((), ()), stopped=stopped, on_count=lambda _: None)
+        ended.set()
+
+    threading.Thread(target=look_until_stopped, daemon=True).start()
+    while not (tmp_path / "started").exists():
+        assert not ended.wait(0.01)
+    stopped.set()
+    assert ended.wait(60)
+
+
+def test_what_git_tracks_has_not_vanished_when_git_fails(tmp_path):
+    """With `prune`, which is then withheld, what is tracked and ignored would be removed."""
+    tree = tracked_but_ignored(tmp_path)
+    (tree / ".git/index").write_bytes(b"damaged" * 10)
+    found = look(tree)
+    assert [one.relative_path for one in found.files] == [".gitignore", "a.py"]
+    assert [(one.relative_path, one.unreadable) for one in found.skipped] == [(".git", True)]
+    assert "git does not say what it tracks (fatal: index file corrupt)" in found.skipped[0].reason
+
+
+def test_without_git_the_ignore_files_alone_decide(tmp_path, monkeypatch):
+    tree = tracked_but_ignored(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert names(tree) == [".gitignore", "a.py"]
+    assert reasons(tree) == {}
