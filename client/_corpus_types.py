@@ -185,7 +185,7 @@ class SyncFileOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SyncedFile:
-    """One file that is not unchanged; `detail` says why it was skipped."""
+    """One file that is not unchanged; `detail` says why it was skipped, or what another source shows at its path."""
 
     relative_path: str
     outcome: SyncFileOutcome

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 _DEFAULT_PATH = "data/raw"
+_TOLD_SHARED_FILES = 3
 
 
 @click.command("index", short_help="Index a folder or a file.")
@@ -161,6 +162,8 @@ def _tell(summary: client.SyncSummary, *, dry_run: bool, tell_files: bool) -> No
         names = [printable_name(one.relative_path) for one in skipped if one.detail == reason][:3]
         more = ", …" if count > len(names) else ""
         click.echo(f"  skipped, {printable(reason)}: {counted(count, 'file')} ({', '.join(names)}{more})")
+    if not tell_files:
+        _tell_shared([one for one in changed if one.detail])
     if summary.prune_withheld:
         note("client: nothing was removed: part of the tree could not be read, so what is missing there is not known")
     if not dry_run:
@@ -168,3 +171,12 @@ def _tell(summary: client.SyncSummary, *, dry_run: bool, tell_files: bool) -> No
             f"searchable after {summary.elapsed_s:.1f} s: {counted(summary.chunk_count, 'passage')},"
             f" generation {summary.index_generation}"
         )
+
+
+def _tell_shared(files: list[client.SyncedFile]) -> None:
+    """Say which files came to lie beside documents of other sources: afterwards nobody would know."""
+    for one in files[:_TOLD_SHARED_FILES]:
+        note(f"client: {printable_name(one.relative_path)}: {printable(one.detail)}")
+    if len(files) > _TOLD_SHARED_FILES:
+        more = counted(len(files) - _TOLD_SHARED_FILES, "file")
+        note(f"client: so it is with {more} more; `client docs ls --json` names all documents and their sources")

@@ -333,7 +333,10 @@ class SyncFileStatus(_message.Message):
     outcome: Global___SyncFileOutcome.ValueType
     """What happened."""
     detail: _builtins.str
-    """Why it was skipped, for people: "binary", "empty", "a line of 20,000,000 characters"; empty otherwise."""
+    """For people. Why it was skipped: "binary", "empty", "a line of 20,000,000 characters". Of one that was added or
+    updated: that another source shows a document at its path, too, for example one that was put by hand, which stays,
+    and how to remove that. Empty otherwise, and where nothing was changed (dry_run).
+    """
     def __init__(
         self,
         *,

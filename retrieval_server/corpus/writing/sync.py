@@ -16,6 +16,7 @@ from retrieval_server.corpus.documents.documents import ParsedDocument, SkippedF
 from retrieval_server.corpus.documents.moved_windows import MovedFile
 from retrieval_server.corpus.exclusion import Work, collection_busy, sync_in_progress
 from retrieval_server.corpus.writing.parsing import File, Parsed, ParsedFile, Parser
+from retrieval_server.corpus.writing.shared_paths import shared_paths
 from retrieval_server.errors import FieldError, GroundwireError, InvalidRequest
 from retrieval_server.heap import give_back_freed_memory
 
@@ -40,7 +41,7 @@ class FileOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """One file's outcome, with the reason when it was skipped."""
+    """One file's outcome, with the reason when it was skipped, or what another source shows at its path."""
 
     relative_path: str
     outcome: FileOutcome
@@ -212,12 +213,14 @@ class SourceSync:
 
     async def _take(self, batch: list[Parsed]) -> list[FileReport]:
         reports = []
+        taken = [parsed.document.relative_path for parsed in batch if isinstance(parsed, ParsedFile)]
+        shared = await shared_paths(self._opened, self._plan.source_key, self._plan.display_prefix, taken)
         for parsed in batch:
             if isinstance(parsed, SkippedFile):
                 reports.append(self._not_taken(parsed.relative_path, parsed.detail))
                 continue
             path = parsed.document.relative_path
-            reports.append(self._report(FileReport(path, self._outcome_of(path))))
+            reports.append(self._report(FileReport(path, self._outcome_of(path), shared.get(path, ""))))
             stored = self._stored.get(path)
             self._held.append(parsed.titled(stored.set_title) if stored else parsed)
             self._held_bytes += parsed.memory_bytes

@@ -102,6 +102,23 @@ async def test_a_put_that_names_its_source_keeps_both_and_each_is_removed_by_its
         assert await search(services, "gamma") == []
 
 
+async def test_a_sync_over_what_was_put_keeps_both_and_says_so_once(tmp_path: Path):
+    async with running_server(tmp_path) as services:
+        made = await put(services, "src/a.md", "alpha tide")
+        await put(services, "other/b.md", "alpha tide")
+        responses = await sync(services, {"a.md": b"beta tide", "b.md": b"gamma tide"})
+        assert outcomes(responses) == {"a.md": "ADDED", "b.md": "ADDED"}
+        told = {file.relative_path: file.detail for response in responses for file in response.progress.files}
+        assert "'api'" in told["a.md"]
+        assert f"client docs rm --id {made.document_id} --collection default" in told["a.md"]
+        assert told["b.md"] == ""
+        assert (await listed(services)).count(("api", "src/a.md")) == 1
+        assert sorted(await search(services, "alpha beta")) == ["other/b.md", "src/a.md", "src/a.md"]
+        assert outcomes(await sync(services, {"a.md": b"beta tide", "b.md": b"gamma tide"})) == {}
+        await delete(services, made.document_id)
+        assert (await at(services, "src/a.md")).text == "beta tide"
+
+
 async def test_a_put_into_a_synced_source_replaces_the_document_until_the_next_sync(tmp_path: Path):
     async with running_server(tmp_path) as services:
         files = {"a.md": b"alpha"}
