@@ -10,7 +10,7 @@ from client import _corpus_types as corpus
 from client import _passage_types as passages
 from client._answer_stream import DEADLINE_GRACE_S, MAX_ANSWER_S, follow_answer
 from client._batch import MAX_WINDOW_COUNT, make_items, run_batch
-from client._channel import DEFAULT_COLLECTION, DEFAULT_SERVER, Timeouts
+from client._channel import DEFAULT_COLLECTION, DEFAULT_SERVER, MAX_WAIT_S, Timeouts
 from client._corpus_calls import CorpusCalls
 from client._evaluation_calls import EvaluationCalls
 from client._filter_types import PassageFilter
@@ -265,7 +265,8 @@ class AsyncClient(CorpusCalls, UpkeepCalls, QueueCalls, SynonymCalls, Evaluation
         return min(_MAX_ANSWER_WINDOW_COUNT, 2 * slot_count) or MAX_WINDOW_COUNT
 
     def _answer_timeout_s(self, options: answers.AnswerOptions) -> float:
-        return self._rpc.timeouts.answer_s if options.timeout_s is None else options.timeout_s
+        # One that is longer than any answer may take is the server's to refuse, and the call waits for that.
+        return self._rpc.timeouts.answer_s if options.timeout_s is None else min(options.timeout_s, MAX_WAIT_S)
 
     async def health(self) -> Health:
         """Return the health of the server as a whole."""

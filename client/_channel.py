@@ -11,6 +11,8 @@ from client.errors import invalid_field
 
 DEFAULT_SERVER = "127.0.0.1:50051"
 DEFAULT_COLLECTION = "default"
+# gRPC counts nanoseconds in 64 bits: of a deadline that lies beyond them it says at once that it has passed.
+MAX_WAIT_S = 1e9
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 _KEEPALIVE_MS = 5 * 60 * 1000
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})")
@@ -18,7 +20,7 @@ _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})")
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long to wait, in seconds; every one is finite.
+    """How long to wait, in seconds: each is above 0 and at most 1e9, which is some thirty years.
 
     `call_s`: a unary call that only looks something up. `answer_s`: a whole answer, generation included; it travels
     to the server, which ends the job by itself. `silence_s`: longest wait for the next message of a batch or an upload,
@@ -32,8 +34,8 @@ class Timeouts:
     def __post_init__(self) -> None:
         """Refuse what would wait for ever or not at all."""
         for name in ("call_s", "answer_s", "silence_s"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise invalid_field(name, "must be a finite number of seconds above 0")
+            if not 0 < getattr(self, name) <= MAX_WAIT_S:
+                raise invalid_field(name, f"must be above 0 and at most {MAX_WAIT_S:,.0f} seconds")
 
 
 def check_address(server: str) -> str:

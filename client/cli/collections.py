@@ -5,6 +5,7 @@ from __future__ import annotations  # the library's names in signatures would lo
 import click
 
 import client
+from client.cli.confirming import confirm
 from client.cli.invocation import Invocation, collection_option, shared_options
 from client.cli.output import counted, print_json, printable
 from client.cli.status import tell_collection
@@ -79,7 +80,7 @@ def get_command(invocation: Invocation, name: str) -> None:
 def remove_command(invocation: Invocation, name: str, *, yes: bool) -> None:
     """Remove the collection NAME and all that it holds. It cannot be brought back but from a snapshot."""
     if not yes:
-        click.confirm(f"remove the collection {name} and all its documents?", abort=True, err=True)
+        confirm(f"remove the collection {name} and all its documents?")
     with invocation.connect() as server:
         count = server.delete_collection(name)
     if invocation.as_json:

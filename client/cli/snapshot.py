@@ -5,6 +5,7 @@ from __future__ import annotations  # the library's names in signatures would lo
 import click
 
 import client
+from client.cli.confirming import confirm
 from client.cli.invocation import Invocation, collection_option, shared_options
 from client.cli.output import counted, print_json
 
@@ -52,7 +53,7 @@ def list_command(invocation: Invocation, *, collection: str | None) -> None:
 def restore_command(invocation: Invocation, snapshot_id: str, *, yes: bool) -> None:
     """Put the collection of the snapshot ID back to it; what was changed since is gone."""
     if not yes:
-        click.confirm(f"put the collection back to {snapshot_id}, and lose what came later?", abort=True, err=True)
+        confirm(f"put the collection back to {snapshot_id}, and lose what came later?")
     with invocation.connect() as server:
         generation = server.restore_snapshot(snapshot_id)
     if invocation.as_json:
@@ -68,7 +69,7 @@ def restore_command(invocation: Invocation, snapshot_id: str, *, yes: bool) -> N
 def remove_command(invocation: Invocation, snapshot_ids: tuple[str, ...], *, yes: bool) -> None:
     """Remove the snapshots ID; collections stay as they are."""
     if not yes:
-        click.confirm(f"remove {counted(len(snapshot_ids), 'snapshot')} for good?", abort=True, err=True)
+        confirm(f"remove {counted(len(snapshot_ids), 'snapshot')} for good?")
     with invocation.connect() as server:
         for snapshot_id in snapshot_ids:
             server.delete_snapshot(snapshot_id)

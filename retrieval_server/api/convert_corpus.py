@@ -62,7 +62,8 @@ def document_to_put(request: document_pb2.PutDocumentRequest) -> DocumentToPut:
     _check_bytes(request.key.source, _MAX_SOURCE_BYTES, "key.source")
     _check_bytes(request.media_type, _MAX_MEDIA_TYPE_BYTES, "media_type")
     if request.media_type and suffix_of(request.media_type) is None:
-        raise InvalidRequest(FieldError("media_type", f"{request.media_type!r} is not known; leave it out, or use one"))
+        description = f"{request.media_type!r} is not known; leave it out, and the path decides how it is read"
+        raise InvalidRequest(FieldError("media_type", description))
     body = request.WhichOneof("body")
     if body is None:
         raise InvalidRequest(FieldError("content", "content or text must be set"))

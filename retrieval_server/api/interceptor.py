@@ -222,7 +222,7 @@ class _Call:
 
 def _request_id(details: grpc.HandlerCallDetails) -> str:
     for key, value in details.invocation_metadata or ():
-        if key == _REQUEST_ID_KEY and isinstance(value, str):
+        if key == _REQUEST_ID_KEY and isinstance(value, str) and value:
             return value[:64]
     return uuid.uuid4().hex
 

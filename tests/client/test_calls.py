@@ -7,7 +7,7 @@ import pytest
 
 import client
 from client import AsyncClient, Client, Timeouts
-from tests.client.support import wait_until
+from tests.client.support import answer_events, wait_until
 
 
 def test_retrieve_returns_passages_best_first_with_the_view_of_the_index(library):
@@ -110,10 +110,24 @@ def test_an_address_that_is_no_host_and_port_is_refused(address):
         Client(address)
 
 
-@pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan")])
-def test_timeouts_are_finite_and_above_zero(seconds):
-    with pytest.raises(client.InvalidRequest, match="call_s: "):
+@pytest.mark.parametrize("seconds", [0, -1, 1e10, float("inf"), float("nan")])
+def test_timeouts_are_above_zero_and_no_longer_than_gRPC_can_count(seconds):
+    with pytest.raises(client.InvalidRequest, match="call_s: must be above 0 and at most 1,000,000,000 seconds"):
         Timeouts(call_s=seconds)
+
+
+def test_the_longest_timeouts_do_not_pass_at_once(server):
+    with Client(server.address, timeouts=Timeouts(call_s=1e9, answer_s=1e9, silence_s=1e9)) as patient:
+        assert patient.retrieve("q").passages
+        assert patient.answer("q").text
+        assert next(patient.retrieve_many(["q"])).result
+
+
+def test_an_answer_s_time_that_gRPC_cannot_count_reaches_the_server(library, server):
+    """Which knows what is too long; the call must not be taken for one whose deadline has passed."""
+    server.state.events = answer_events("one")
+    assert library.answer("q", options=client.AnswerOptions(timeout_s=1e10)).text
+    assert list(library.stream_answer("q", options=client.AnswerOptions(timeout_s=1e10)))
 
 
 def test_a_closed_client_says_so(server):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 
 import pytest
 
@@ -94,6 +95,30 @@ def test_a_bad_conversation_is_one_line_and_asks_nothing(command_line, server, t
 def test_a_folder_is_no_conversation(command_line, tmp_path):
     run = command_line("answer", "q?", "--history", tmp_path)
     assert (run.exit_code, "cannot be read" in run.stderr) == (1, True)
+
+
+def test_a_conversation_that_cannot_be_kept_asks_nothing(command_line, server, tmp_path):
+    """Its answer takes a minute, and the next turn would know nothing of it."""
+    run = command_line("answer", "q?", "--history", "talks/talk.jsonl")
+    told = f"client: talks/talk.jsonl: no turn can be kept: there is no folder {tmp_path / 'talks'}\n"
+    assert (run.exit_code, run.stderr) == (1, told)
+    assert not server.state.streamed
+
+
+def test_a_disk_that_is_full_leaves_the_conversation_as_it_was(command_line, server, tmp_path):
+    """Half of a line would be no turn, and the conversation could not go on."""
+    server.state.events = answer_events("a", result=answered_result("a"))
+    content = json.dumps({"question": "q1?", "answer": "a" * 100_000}) + "\n"
+    (tmp_path / "talk.jsonl").write_text(content)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(content) + 10, hard))
+    try:
+        run = command_line("answer", "q2?", "--history", "talk.jsonl")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert run.exit_code == 1
+    assert run.stderr.splitlines()[-1] == "client: talk.jsonl: the turn cannot be kept: file too large"
+    assert (tmp_path / "talk.jsonl").read_text() == content
 
 
 def test_rewriting_is_asked_for_and_shown(command_line, server):

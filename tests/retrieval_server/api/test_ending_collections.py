@@ -73,7 +73,7 @@ async def test_a_put_whose_vectors_are_being_computed_is_stored_before_its_colle
 ):
     async with running_server(tmp_path) as services:
         await services.corpus.PutDocument(request("first.md"))
-        encoder: Any = services.catalog._encoder
+        encoder: Any = services.catalog.get("")._encoder
         encode, reached, goes_on = encoder.encode_windows, threading.Event(), threading.Event()
 
         def hold(*args: Any) -> Any:

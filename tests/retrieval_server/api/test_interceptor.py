@@ -167,6 +167,16 @@ async def test_a_fault_of_ours_shows_no_detail_and_the_server_goes_on(tmp_path: 
         await services.retrieval.Retrieve(retrieval_service_pb2.RetrieveRequest())
 
 
+async def test_a_fault_names_a_request_though_its_caller_named_it_by_nothing(tmp_path: Path):
+    slow = _Slow()
+    slow.release.set()
+    async with running_server(tmp_path, lambda _: slow) as services:
+        with pytest.raises(grpc.aio.AioRpcError, match=r"its log has it under [0-9a-f]{32}"):
+            await services.retrieval.Retrieve(
+                retrieval_service_pb2.RetrieveRequest(query="fault"), metadata=[("x-request-id", "")]
+            )
+
+
 async def test_a_response_that_no_message_holds_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     document = document_pb2.PutDocumentRequest(
         key=document_pb2.DocumentKey(source="s" * 4096, relative_path="a.md"),
