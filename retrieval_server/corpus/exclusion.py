@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from enum import Enum
 
 from groundwire.v1 import error_pb2
+from retrieval_server.corpus.collection.open_collection import OpenCollection
 from retrieval_server.errors import GroundwireError
 
 
@@ -34,6 +35,12 @@ def sync_in_progress(name: str, source: str) -> GroundwireError:
         f"{source} is being synced into {name}; try again when that has ended",
         metadata={"collection": name, "source": source},
     )
+
+
+def check_no_sync(opened: OpenCollection) -> None:
+    """Raise GroundwireError SYNC_IN_PROGRESS while something is synced into a collection."""
+    if opened.syncing_sources:
+        raise sync_in_progress(opened.name, min(opened.syncing_sources))
 
 
 class Exclusion:

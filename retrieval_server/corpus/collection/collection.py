@@ -7,21 +7,16 @@ Whatever lags when a collection is opened is brought up from SQLite, so a proces
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_server.corpus.collection import integrity
-from retrieval_server.corpus.collection.collection_settings import settings_of
-from retrieval_server.corpus.collection.encoder_match import forget_vectors_of_another, open_dense
-from retrieval_server.corpus.collection.fusion_text import fusion_from_text, fusion_to_text
-from retrieval_server.corpus.collection.held_views import HeldViews
-from retrieval_server.corpus.collection.synonym_text import synonyms_from_text, synonyms_to_text
+from retrieval_server.corpus.collection.encoder_match import forget_vectors_of_another
+from retrieval_server.corpus.collection.published_view import PublishedView
 from retrieval_server.corpus.collection.view import CollectionView
-from retrieval_server.corpus.database.living_chunks import LivingChunks
-from retrieval_server.corpus.database.reader import CorpusReader, MisshapenVectors
+from retrieval_server.corpus.database.reader import CorpusReader
 from retrieval_server.corpus.database.request_log import RequestClaim
 from retrieval_server.corpus.database.store import Answered, CorpusStore
 from retrieval_server.corpus.documents.changes import (
@@ -32,11 +27,11 @@ from retrieval_server.corpus.documents.changes import (
     SourceChange,
 )
 from retrieval_server.corpus.files.commit_steps import CommitStep, passed
-from retrieval_server.corpus.files.layout import COLUMNS, DATABASE, DENSE
-from retrieval_server.corpus.lexical.known_terms import KnownTerms, TermMemory
+from retrieval_server.corpus.files.layout import DATABASE
+from retrieval_server.corpus.lexical.known_terms import TermMemory
 from retrieval_server.corpus.lexical.lexical_follower import LexicalFollower
 from retrieval_server.corpus.snapshots.snapshot_files import frozen_database, link_dense, link_lexical
-from retrieval_server.corpus.vectors.dense_upkeep import Adopt, Step, next_step
+from retrieval_server.corpus.vectors.dense_upkeep import Adopt, Step
 from retrieval_server.engine.chunkers import CHUNKER_VERSION
 from retrieval_server.engine.lexical.synonyms import SynonymTable
 from retrieval_server.model import FusionOverrides, PassageFilter, Profile
@@ -60,6 +55,7 @@ class Collection:
         self.name = name
         self.directory = directory
         self._is_closed = False
+        self._index_problem = ""
         directory.mkdir(parents=True, exist_ok=True)
         integrity.check_writable(directory)
         integrity.check_database_is_there(directory)
@@ -70,33 +66,34 @@ class Collection:
         forget_vectors_of_another(self._store, encoder_fingerprint)
         integrity.check_nothing_was_lost(directory, self._store.generation)
         self._lexical = LexicalFollower(directory)
-        self._held = HeldViews()
-        self._known_terms = KnownTerms(term_memory or TermMemory())
-        self._synonyms = synonyms_from_text(self._store.meta("synonyms"))
         if self._lexical.generation != self._store.generation:
             self._rebuild_lexical()
-        self._dense = open_dense(self._store, self.reader, directory / DENSE, vector_dimension)
         self._outdated_document_count = self.reader.outdated_document_count()
-        self._living = LivingChunks(self.reader, directory / COLUMNS, self._store.generation)
-        view = self._current(vector_epoch=int(self._store.meta("vector_epoch") or 0))
-        self._living.store_columns()
-        self._view = self._with_vectors(view)
+        self._published = PublishedView(
+            name, directory, self._store, self.reader, self._lexical, vector_dimension, term_memory or TermMemory()
+        )
 
     def view(self) -> AbstractContextManager[CollectionView]:
         """Hold the current view; what it can see stays until it is let go. Raises Retired once this is closed."""
-        return self._held.hold(lambda: self._view)
+        return self._published.hold()
 
     @property
     def current_view(self) -> CollectionView:
         """The newest view, for counts; searches use `view()`."""
-        return self._view
+        return self._published.newest
 
     @property
     def problem(self) -> str:
         """What ought to be done about it; "" when all is well."""
+        if self._index_problem:
+            return self._index_problem
         count = self._outdated_document_count
         remedy = f"`client rebuild --collection {self.name}` brings them up to date"
         return f"{count:,} documents were split into passages by another version; {remedy}" if count else ""
+
+    def note_index_problem(self, problem: str) -> None:
+        """Tell from now on, until the lexical index is built afresh, that a search could not read it; any thread."""
+        self._index_problem = problem
 
     @property
     def stale_chunk_count(self) -> int:
@@ -138,7 +135,7 @@ class Collection:
                 self._stale_chunk_count = self._store.dead_chunk_count
                 if not self._lexical.follow(committed):
                     self._rebuild_lexical()
-                self._publish(self._current(self._view.vector_epoch, None if committed.is_moved else committed))
+                self._published.follow(None if committed.is_moved else committed)
                 passed(CommitStep.PUBLISHED)
         return committed, response
 
@@ -159,22 +156,18 @@ class Collection:
 
     def put_synonyms(self, table: SynonymTable) -> None:
         """Replace the synonym table; searches use it at once."""
-        self._store.set_meta(synonyms=synonyms_to_text(table))
-        self._synonyms = table
-        self._view = replace(self._view, synonyms=table)
+        self._published.put_synonyms(table)
 
     def put_tuned_fusion(self, setting_of: Mapping[Profile, FusionOverrides]) -> None:
         """Replace what was tuned for some profiles, or drop it where the setting sets nothing; searches use it at once.
 
         What is kept for other profiles stays.
         """
-        kept = {**self._view.tuned_fusion, **setting_of}
-        self._store.set_meta(tuned_fusion=fusion_to_text(kept))
-        self._view = replace(self._view, tuned_fusion=fusion_from_text(self._store.meta("tuned_fusion")))
+        self._published.put_tuned_fusion(setting_of)
 
     def is_behind(self) -> bool:
         """Tell whether searches do not see the last committed change, since its indexing failed."""
-        return self._view.generation != self._store.generation
+        return self.current_view.generation != self._store.generation
 
     def catch_up(self) -> None:
         """Make the last committed change visible after a failure."""
@@ -183,24 +176,27 @@ class Collection:
         with integrity.outcome_unknown("what is stored is not yet searchable"):
             if self._lexical.generation != self._store.generation:  # the rest may be what failed
                 self._rebuild_lexical()
-            self._publish(self._current(self._view.vector_epoch))
+            self._published.follow()
 
     def chunks_to_embed(self, after_chunk_id: int, limit: int) -> list[ChunkToEmbed]:
         """Return living chunks without vectors, by chunk id."""
         return self._store.chunks_to_embed(after_chunk_id, limit)
 
     def known_vectors(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        """Return the stored vectors among `keys`."""
-        return self._store.known_vectors(keys)
+        """Return the stored vectors among `keys`; damaged ones are dropped, see `drop_misshapen_vectors`."""
+        return self._published.known_vectors(keys)
+
+    def drop_misshapen_vectors(self) -> None:
+        """Drop vectors that are damaged in the database; chunks lack them from now on, and are to be embedded anew."""
+        self._published.drop_misshapen_vectors()
 
     def store_vectors(self, windows_by_chunk: Mapping[int, EmbeddedWindows]) -> None:
         """Make vectors durable; searches see all of them once no chunk lacks its own."""
-        self._living.count_embedded(self._store.put_vectors(windows_by_chunk))
-        self._publish(replace(self._view, embedded_chunk_count=self._living.counts.embedded_count))
+        self._published.store_vectors(windows_by_chunk)
 
     def needs_compaction(self) -> bool:
         """Tell whether deleted chunks still weigh on BM25's statistics and are worth an index built afresh."""
-        dead, living = self._stale_chunk_count, self._view.chunk_count
+        dead, living = self._stale_chunk_count, self.current_view.chunk_count
         return dead > 0 and (living <= _ALWAYS_COMPACTED_CHUNKS or dead >= living * _COMPACTED_DEAD_SHARE)
 
     def compact(self) -> bool:
@@ -211,8 +207,9 @@ class Collection:
         self.catch_up()
         if not self._lexical.refresh(self._store.lexical_entries()):
             return False
-        self._view = replace(self._view, lexical=self._lexical.view())
-        self._store.purge_dead(self._held.oldest(default=self._view.generation))
+        self._published.follow_lexical()
+        self._index_problem = ""
+        self._store.purge_dead(self._published.oldest_held_generation)
         self._stale_chunk_count = 0
         return True
 
@@ -226,23 +223,20 @@ class Collection:
 
     def vector_step(self) -> Step | None:
         """Return what is worth doing to the vector segments; `corpus.vector_upkeep` carries it out."""
-        if self.is_closed or self._dense is None or self._view.dense is None:
-            return None
-        return next_step(self._dense, self._view.table.chunk_ids, self._view.generation, self.view)
+        return self._published.vector_step()
 
     def adopt_vectors(self, adopt: Adopt) -> None:
         """Finish such a step; searches see what came of it."""
-        if not self.is_closed and adopt():
-            self._publish(self._view)
+        self._published.adopt_vectors(adopt)
 
     @property
     def is_closed(self) -> bool:
         """Tell whether the files are released, or about to be."""
-        return self._held.is_retired
+        return self._published.is_retired
 
     def retire(self) -> None:
         """Give out no more views, and wait until nobody reads those that were given out."""
-        self._held.retire()
+        self._published.retire()
 
     def close(self, *, waits_for_merges: bool = True) -> None:
         """Release the files once nobody reads them, see LexicalIndex for merges; a second time does nothing."""
@@ -250,51 +244,11 @@ class Collection:
         if self._is_closed:
             return
         self._is_closed = True
-        self._known_terms.close()
-        self._living.store_columns()
+        self._published.close()
         self._lexical.close(waits_for_merges=waits_for_merges)
         self.reader.close()
         self._store.close()
 
-    def _current(self, vector_epoch: int, only_change: CommittedChange | None = None) -> CollectionView:
-        """Return a view of what is stored; `only_change` is what alone differs from the last view, if that is known."""
-        generation = self._store.generation
-        self._living.follow(generation, only_change)
-        counts = self._living.counts
-        return CollectionView(
-            generation=generation,
-            vector_epoch=vector_epoch,
-            chunk_count=counts.chunk_count,
-            embeddable_chunk_count=counts.embeddable_count,
-            embedded_chunk_count=counts.embedded_count,
-            settings=settings_of(self._store.meta),
-            lexical=self._lexical.view(),
-            dense=None,
-            table=self._living.table,
-            reader=self.reader,
-            known_terms=self._known_terms,
-            synonyms=self._synonyms,
-            tuned_fusion=fusion_from_text(self._store.meta("tuned_fusion")),
-        )
-
-    def _publish(self, view: CollectionView) -> None:
-        """Let searches see a view, with its vectors: full coverage is never seen before the vectors themselves."""
-        view = self._with_vectors(view)
-        if view.dense is not None:
-            view = replace(view, vector_epoch=view.vector_epoch + 1)
-            self._store.set_meta(vector_epoch=str(view.vector_epoch))
-        self._view = view
-
-    def _with_vectors(self, view: CollectionView) -> CollectionView:
-        """Return a view with its vectors, if it lacks none."""
-        if self._dense is None or view.dense_coverage < 1:
-            return replace(view, dense=None)
-        try:
-            return replace(view, dense=self._dense.view(view.table.chunk_ids, view.generation))
-        except MisshapenVectors:
-            # Counted anew, the view lacks them, and they are computed again.
-            self._store.forget_misshapen_vectors(self._dense.dimension)
-            return self._current(view.vector_epoch)
-
     def _rebuild_lexical(self) -> None:
         self._lexical.rebuild(self._store.generation, self._store.lexical_entries())
+        self._index_problem = ""

@@ -15,13 +15,14 @@ _log = structlog.get_logger()
 EMBEDDED_PER_STEP_CHUNKS = 64
 
 
-async def embed_all(collection: Collection, encoder: Encoder, known: KnownVectors, on_writer: OnWriter) -> None:
+async def embed_all(collection: Collection, encoder: Encoder, known: KnownVectors, on_writer: OnWriter) -> bool:
     """Store the vectors of all chunks that have none; another collection that takes its place ends it.
 
-    Raises what the encoder does. Cancelled, it leaves the step that it is at to the encoder, which ends it when closed.
+    Returns whether some are lacking at its end: others have come, or damaged ones were found and dropped. Raises what
+    the encoder does. Cancelled, it leaves the step that it is at to the encoder, which ends it when closed.
     """
     if not await on_writer(partial(collection.chunks_to_embed, 0, 1)):
-        return
+        return False
     position = 0
     taking = asyncio.Lock()
 
@@ -46,6 +47,9 @@ async def embed_all(collection: Collection, encoder: Encoder, known: KnownVector
         for _ in range(2):
             group.create_task(embed_some())
     if collection.is_closed:  # the change that put another in its place wakes this again
-        return
-    count = collection.current_view.embedded_chunk_count
-    _log.info("vectors complete", collection=collection.name, chunk_count=count)
+        return False
+    view = collection.current_view
+    if view.dense_coverage < 1:
+        return True
+    _log.info("vectors complete", collection=collection.name, chunk_count=view.embedded_chunk_count)
+    return False

@@ -2,14 +2,14 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from groundwire.v1 import error_pb2
 from retrieval_server.corpus.files.layout import DATABASE, DENSE, LEXICAL, LEXICAL_STATE
+from retrieval_server.corpus.lexical.guarded_view import UnreadableIndex
 from retrieval_server.corpus.lexical.lexical_state import LexicalState
-from retrieval_server.corpus.lexical.panics import is_panic
 from retrieval_server.errors import FailedPrecondition, GroundwireError
 
 _PRIMARY_CODE_MASK = 0xFF
@@ -71,8 +71,11 @@ def outcome_unknown(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def clear_errors(name: str) -> Iterator[None]:
-    """Say what happened when a collection turns out to be damaged while it is read."""
+def clear_errors(name: str, on_unreadable_index: Callable[[str], None]) -> Iterator[None]:
+    """Say what happened when a collection turns out to be damaged while it is read.
+
+    `on_unreadable_index` is told when it is the lexical index, with the remedy.
+    """
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -87,12 +90,10 @@ def clear_errors(name: str) -> Iterator[None]:
             f"the database of collection {name} cannot be read ({error}): {remedy}",
             metadata={"collection": name},
         ) from error
-    except BaseException as error:
-        if not is_panic(error):
-            raise
-        raise GroundwireError(
-            error_pb2.ERROR_REASON_STORAGE_FAILED,
+    except UnreadableIndex as error:
+        problem = (
             f"the lexical index of collection {name} cannot be read ({error}): `client rebuild --collection {name}` "
-            "makes it anew",
-            metadata={"collection": name},
-        ) from error
+            "makes it anew"
+        )
+        on_unreadable_index(problem)
+        raise GroundwireError(error_pb2.ERROR_REASON_STORAGE_FAILED, problem, metadata={"collection": name}) from error

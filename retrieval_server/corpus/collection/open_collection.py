@@ -80,7 +80,7 @@ class OpenCollection:
         self._upkeep_problem = ""
         self._changed = asyncio.Event()
         self._changed.set()
-        self._vectors = VectorUpkeep(collection.name, lambda: self.collection, self._on_writer)
+        self._vectors = VectorUpkeep(collection.name, lambda: self.collection, self._on_writer, self._changed.set)
         # A context of its own: the request that opened the collection is not what later log lines are about.
         self._upkeep = asyncio.create_task(
             self._keep_up(), name=f"upkeep-{collection.name}", context=contextvars.Context()
@@ -140,7 +140,7 @@ class OpenCollection:
                 except Retired:
                     if collection is self.collection:
                         raise collection_not_found(collection.name) from None
-            held.enter_context(clear_errors(collection.name))
+            held.enter_context(clear_errors(collection.name, collection.note_index_problem))
             yield view
 
     async def read(self, function: Callable[[CorpusReader], T]) -> T:
@@ -212,7 +212,9 @@ class OpenCollection:
                     await self._on_current(Collection.resume_merges)
                 if self._encoder is not None:
                     # Another one may take its place meanwhile, in which the ids stand for other chunks.
-                    await embed_all(self.collection, self._encoder, self._known_vectors, self._on_writer)
+                    is_lacking = await embed_all(self.collection, self._encoder, self._known_vectors, self._on_writer)
+                    if is_lacking:
+                        self._changed.set()
                 self._vectors.wake()
                 await self._compact()
                 await learn_terms(self.view, self._changed.is_set)

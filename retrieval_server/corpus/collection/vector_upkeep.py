@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 import structlog
 
 from retrieval_server.corpus.collection.collection import Collection
+from retrieval_server.corpus.database.stored_vectors import MisshapenVectors
 from retrieval_server.corpus.vectors.dense_segments import WritingStopped
 from retrieval_server.engine.dense import GraphStopped
 
@@ -30,9 +31,13 @@ class OnWriter(Protocol):
 class VectorUpkeep:
     """A task of its own: a step may take minutes, which neither writes nor embedding wait for."""
 
-    def __init__(self, name: str, collection: Callable[[], Collection], on_writer: OnWriter) -> None:
+    def __init__(
+        self, name: str, collection: Callable[[], Collection], on_writer: OnWriter, on_lacking: Callable[[], None]
+    ) -> None:
+        """`on_lacking` is told that chunks have lost their vectors."""
         self._collection = collection
         self._on_writer = on_writer
+        self._on_lacking = on_lacking
         self._changed = asyncio.Event()
         self._stopping = threading.Event()
         self._problem = ""
@@ -77,6 +82,12 @@ class VectorUpkeep:
             adopt = await asyncio.to_thread(step.run, lambda: self._stopping.is_set() or collection.is_closed)
         except (GraphStopped, WritingStopped):
             return False
+        except MisshapenVectors:
+            await self._on_writer(collection.drop_misshapen_vectors)
+            self._on_lacking()
+            return False
         await self._on_writer(lambda: collection.adopt_vectors(adopt))
+        if collection.current_view.dense_coverage < 1:  # damaged ones were found when they were read again
+            self._on_lacking()
         _log.info("vector segments bettered", collection=collection.name, step=step.name)
         return True

@@ -20,7 +20,8 @@ from retrieval_server.corpus.database.document_rows import StoredDocument, displ
 from retrieval_server.corpus.database.originals import read_original
 from retrieval_server.corpus.database.passage_rows import PASSAGES_BY_ID, passage_of_row
 from retrieval_server.corpus.database.schema import connect
-from retrieval_server.corpus.database.shown_paths import documents_at
+from retrieval_server.corpus.database.shown_paths import ShownElsewhere, documents_at, shown_elsewhere
+from retrieval_server.corpus.database.stored_vectors import read_vectors
 from retrieval_server.corpus.documents.changes import EmbeddedWindows
 from retrieval_server.corpus.documents.metadata import filterable, set_title_of
 from retrieval_server.corpus.documents.moved_windows import MovedFile, moved_windows
@@ -62,10 +63,6 @@ class CorpusCounts:
     embedded_chunk_count: int
     text_bytes: int
     sources: tuple[SourceCount, ...]
-
-
-class MisshapenVectors(Exception):
-    """A stored vector is not (dimension,) float32."""
 
 
 class CorpusReader:
@@ -223,15 +220,19 @@ class CorpusReader:
         """Return the windows of chunks, (n,) int64, rising, in that order. Raises MisshapenVectors."""
         rows = list(
             self._by_ids(
-                """SELECT w.chunk_id, v.vector FROM windows w JOIN vectors v USING (text_sha256)
+                """SELECT w.chunk_id, v.vector FROM windows w LEFT JOIN vectors v USING (text_sha256)
                    WHERE w.chunk_id IN ({}) ORDER BY w.chunk_id, w.ordinal""",
                 chunk_ids.tolist(),
             )
         )
-        if any(len(row[1]) != dimension * np.dtype(np.float32).itemsize for row in rows):
-            raise MisshapenVectors
-        vectors = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.float32).reshape(len(rows), dimension)
+        vectors = read_vectors([row[1] for row in rows], dimension)
         return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows)), vectors
+
+    def shown_elsewhere(
+        self, source_key: str, display_prefix: str, relative_paths: Sequence[str]
+    ) -> dict[str, ShownElsewhere]:
+        """Return what other sources show where a source shows files, by their relative paths."""
+        return shown_elsewhere(self._connection, source_key, display_prefix, relative_paths)
 
     def moved_windows(self, source_key: str, moved: Sequence[MovedFile]) -> dict[str, list[EmbeddedWindows]]:
         """Return the stored windows of files that were moved, by their new paths, as far as they are there."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval_server.corpus.database.document_rows import put_windows
+from retrieval_server.corpus.database.stored_vectors import read_vectors, size_bytes
 from retrieval_server.corpus.documents.changes import ChunkToEmbed, EmbeddedWindows
 from retrieval_server.corpus.documents.metadata import set_title_of
 from retrieval_server.corpus.documents.titles import under_title
@@ -24,13 +25,13 @@ class VectorRows:
     def _transaction(self) -> AbstractContextManager[None]:
         raise NotImplementedError
 
-    def known_vectors(self, keys: Iterable[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        """Return the stored vectors among `keys`."""
+    def known_vectors(self, keys: Iterable[bytes], dimension: int) -> dict[bytes, NDArray[np.float32]]:
+        """Return the stored vectors among `keys`. Raises MisshapenVectors."""
         found: dict[bytes, NDArray[np.float32]] = {}
         for key in keys:
             row = self._connection.execute("SELECT vector FROM vectors WHERE text_sha256 = ?", (key,)).fetchone()
             if row is not None:
-                found[key] = np.frombuffer(row[0], dtype=np.float32)
+                found[key] = read_vectors(row, dimension)[0]
         return found
 
     def chunks_to_embed(self, after_chunk_id: int, limit: int) -> list[ChunkToEmbed]:
@@ -68,16 +69,18 @@ class VectorRows:
             self._connection.execute("DELETE FROM vectors")
             self._connection.execute("UPDATE chunks SET embedded = 0")
 
-    def forget_misshapen_vectors(self, dimension: int) -> None:
-        """Drop vectors that are not (dimension,) float32, so that they are computed anew."""
-        size_bytes = dimension * np.dtype(np.float32).itemsize
-        bad = "SELECT text_sha256 FROM vectors WHERE length(vector) <> ?"
-        if self._connection.execute(bad, (size_bytes,)).fetchone() is None:
-            return
+    def forget_misshapen_vectors(self, dimension: int) -> int:
+        """Drop vectors that are not (dimension,) float32; what lacks its own is to be embedded anew.
+
+        Return how many chunks that are.
+        """
+        size = size_bytes(dimension)
         with self._transaction():
-            self._connection.execute(
-                f"""UPDATE chunks SET embedded = 0 WHERE chunk_id IN
-                    (SELECT chunk_id FROM windows WHERE text_sha256 IN ({bad}))""",  # noqa: S608  a constant
-                (size_bytes,),
+            updated = self._connection.execute(
+                """UPDATE chunks SET embedded = 0 WHERE embedded AND chunk_id IN
+                   (SELECT chunk_id FROM windows LEFT JOIN vectors USING (text_sha256)
+                    WHERE vector IS NULL OR length(vector) <> ?)""",
+                (size,),
             )
-            self._connection.execute("DELETE FROM vectors WHERE length(vector) <> ?", (size_bytes,))
+            self._connection.execute("DELETE FROM vectors WHERE length(vector) <> ?", (size,))
+        return updated.rowcount

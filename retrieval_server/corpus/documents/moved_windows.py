@@ -42,13 +42,16 @@ def moved_windows(connection: sqlite3.Connection, source_key: str, moved: MovedF
     spans = [(c.span.start_char, c.span.end_char, list(c.span.breadcrumbs)) for c in document.chunks]
     if [(start, end, json.loads(breadcrumbs)) for _, start, end, breadcrumbs in chunks] != spans:
         return None
-    return [_windows(connection, chunk_id) for chunk_id, *_ in chunks]
+    found = [_windows(connection, chunk_id) for chunk_id, *_ in chunks]
+    return None if None in found else [windows for windows in found if windows is not None]
 
 
-def _windows(connection: sqlite3.Connection, chunk_id: int) -> EmbeddedWindows:
+def _windows(connection: sqlite3.Connection, chunk_id: int) -> EmbeddedWindows | None:
     rows: Sequence[tuple[bytes, bytes]] = connection.execute(
         """SELECT text_sha256, vector FROM windows JOIN vectors USING (text_sha256)
            WHERE chunk_id = ? ORDER BY ordinal""",
         (chunk_id,),
     ).fetchall()
+    if any(len(r[1]) % np.dtype(np.float32).itemsize for r in rows):  # a damaged row
+        return None
     return EmbeddedWindows(tuple(r[0] for r in rows), tuple(np.frombuffer(r[1], dtype=np.float32) for r in rows))

@@ -10,6 +10,7 @@ from groundwire.v1 import error_pb2
 from retrieval_server.corpus.documents.changes import CommittedChange
 from retrieval_server.corpus.files.commit_steps import CommitStep, passed
 from retrieval_server.corpus.files.layout import LEXICAL, LEXICAL_SEGMENTS, LEXICAL_STATE
+from retrieval_server.corpus.lexical.guarded_view import GuardedView
 from retrieval_server.corpus.lexical.lexical_state import LexicalState
 from retrieval_server.corpus.lexical.panics import panics_as_errors
 from retrieval_server.corpus.lexical.refreshing import Refreshing
@@ -38,7 +39,7 @@ class LexicalFollower:
     def view(self) -> LexicalView:
         """Return a view of the last commit."""
         with panics_as_errors():
-            return self._index.view()
+            return GuardedView(self._index.view())
 
     @contextmanager
     def staging(self) -> Iterator[Callable[[LexicalEntry], None]]:

@@ -36,11 +36,6 @@ class DenseView:
         """Windows in the view, those of chunks that died included."""
         return sum(segment.window_count for segment, _ in self._segments)
 
-    @property
-    def is_approximate(self) -> bool:
-        """Tell whether a part of it is searched through a graph."""
-        return any(segment.graph is not None for segment, _ in self._segments)
-
     def search(
         self, query_vector: NDArray[np.float32], limit: int, allowed: ChunkSet | None = None
     ) -> list[tuple[int, float]]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.documents.changes import SourceChange
+from retrieval_server.corpus.lexical.guarded_view import UnreadableIndex
 from retrieval_server.engine.lexical.bm25 import LexicalView
 from retrieval_server.engine.ranking.dense_list import Aside
 from retrieval_server.engine.retriever import retrieve
@@ -156,6 +157,6 @@ def test_no_list_is_being_asked_any_more_when_another_has_failed(
 
     monkeypatch.setattr(LexicalView, "search", fail)
     with collection.view() as view, ThreadPoolExecutor(1) as threads:
-        with pytest.raises(ValueError, match="damaged"):
+        with pytest.raises(UnreadableIndex, match="damaged"):
             retrieve(RetrieveQuery("alpha lease"), view, encode, aside=Aside(threads, encodes=True))
         assert has_ended.is_set()

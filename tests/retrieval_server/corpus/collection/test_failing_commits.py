@@ -7,6 +7,7 @@ import pytest
 
 from groundwire.v1 import error_pb2
 from retrieval_server.corpus.collection.collection import Collection
+from retrieval_server.corpus.collection.published_view import PublishedView
 from retrieval_server.corpus.lexical.lexical_follower import LexicalFollower
 from retrieval_server.corpus.vectors import dense_segments
 from retrieval_server.corpus.vectors.segment_files import SegmentCorrupt
@@ -39,7 +40,7 @@ def test_an_index_that_holds_the_change_is_not_built_again_with_each_try(
     rebuilt: list[int] = []
     monkeypatch.setattr(LexicalFollower, "rebuild", lambda _, generation, __: rebuilt.append(generation))
     with monkeypatch.context() as full_disk:
-        full_disk.setattr(Collection, "_publish", _no_space)
+        full_disk.setattr(PublishedView, "_publish", _no_space)
         with pytest.raises(GroundwireError, match="not yet searchable"):
             collection.apply(change(parsed("a.py", "alpha = 2")))
         for _ in range(3):
@@ -54,7 +55,7 @@ def test_an_index_built_afresh_is_not_shown_with_the_chunks_of_an_earlier_genera
     collection: Collection, monkeypatch: pytest.MonkeyPatch
 ):
     with monkeypatch.context() as full_disk:
-        full_disk.setattr(Collection, "_publish", _no_space)
+        full_disk.setattr(PublishedView, "_publish", _no_space)
         with pytest.raises(GroundwireError, match="not yet searchable"):
             collection.apply(change(parsed("a.py", "alpha = 2")))
     collection.compact()

@@ -17,12 +17,12 @@ def _of_code(code: int | None) -> sqlite3.Error:
 
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_BUSY])
 def test_nobody_is_told_to_remove_a_collection_for_what_passes(code: int):
-    with pytest.raises(GroundwireError, match="try again") as caught, clear_errors("c"):
+    with pytest.raises(GroundwireError, match="try again") as caught, clear_errors("c", pytest.fail):
         raise _of_code(code)
     assert "rm c" not in caught.value.message
 
 
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, None])
 def test_a_damaged_database_is_to_be_put_back_or_removed(code: int | None):
-    with pytest.raises(GroundwireError, match=r"snapshot restore.*rm c"), clear_errors("c"):
+    with pytest.raises(GroundwireError, match=r"snapshot restore.*rm c"), clear_errors("c", pytest.fail):
         raise _of_code(code)

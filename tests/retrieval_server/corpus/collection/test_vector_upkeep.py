@@ -14,6 +14,7 @@ from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.vectors import dense_segments, dense_upkeep, segment_files
 from retrieval_server.engine.dense import GraphStopped
 from tests.retrieval_server.corpus.support import WordHashEncoder, change, parsed
+from tests.retrieval_server.engine.dense.support import is_approximate
 
 CHUNK_COUNT = 60
 
@@ -26,7 +27,7 @@ def _small(monkeypatch: pytest.MonkeyPatch):
 
 async def until_approximate(collection: Collection) -> None:
     async with asyncio.timeout(60):
-        while (dense := collection.current_view.dense) is None or not dense.is_approximate:
+        while (dense := collection.current_view.dense) is None or not is_approximate(dense):
             await asyncio.sleep(0.01)
 
 

@@ -127,7 +127,7 @@ def test_a_synonym_table_is_read_once_however_many_commits_follow(
         read.append(text)
         return of_text(text)
 
-    monkeypatch.setattr("retrieval_server.corpus.collection.collection.synonyms_from_text", note)
+    monkeypatch.setattr("retrieval_server.corpus.collection.published_view.synonyms_from_text", note)
     collection = Collection("c", tmp_path / "c", "", None)
     for number in range(5):
         collection.apply(change(parsed(f"{number}.md", "text")))

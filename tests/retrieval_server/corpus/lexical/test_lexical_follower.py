@@ -1,6 +1,7 @@
 """The lexical index beside its database: never believed when it is empty, and no hindrance when it is damaged."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -94,15 +95,36 @@ def test_an_index_that_panics_when_it_is_opened_is_made_again(directory: Path, m
     assert len(opened) == 2
 
 
-async def test_a_search_that_panics_is_an_error_that_names_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def _report(*_: object, **__: object) -> None:
+    raise ValueError("Data corrupted: 'InvalidData'")
+
+
+@pytest.mark.parametrize("fail", [_panic, _report])
+@pytest.mark.parametrize(
+    ("method", "ask"),
+    [
+        ("search", lambda lexical: lexical.search(lexical_query("alpha"), 10)),
+        ("chunk_count_of", lambda lexical: lexical.is_defined("alpha")),
+    ],
+)
+async def test_an_index_that_cannot_be_read_is_an_error_and_a_problem_that_name_the_remedy(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fail: Callable[..., None],
+    method: str,
+    ask: Callable[[LexicalView], object],
+):
     catalog = Catalog(tmp_path, None)
     await catalog.open_all()
     opened = await catalog.get_or_create("c")
     with monkeypatch.context() as damaged:
-        damaged.setattr(LexicalView, "search", _panic)
+        damaged.setattr(LexicalView, method, fail)
         with pytest.raises(GroundwireError, match="client rebuild --collection c") as caught, opened.view() as view:
-            view.lexical.search(lexical_query("alpha"), 10)
+            ask(view.lexical)
     assert caught.value.reason == error_pb2.ERROR_REASON_STORAGE_FAILED
+    assert opened.collection.problem == caught.value.message
+    await opened.write(Collection.compact)
+    assert opened.collection.problem == ""
     await catalog.close()
 
 

@@ -15,6 +15,7 @@ from retrieval_server.corpus.vectors.dense_segments import DenseSegments, Writin
 from retrieval_server.corpus.vectors.dense_upkeep import Step, first_to_merge, next_step
 from retrieval_server.engine.dense import GraphStopped
 from tests.retrieval_server.corpus.dense_support import DIMENSION, Corpus
+from tests.retrieval_server.engine.dense.support import is_approximate
 
 GRAPH_FROM = 1900
 
@@ -180,14 +181,14 @@ def test_a_large_segment_gets_a_graph_that_is_there_again_after_a_restart(tmp_pa
     corpus = Corpus()
     corpus.add(1200)
     dense = corpus.open(tmp_path)
-    assert not dense.view(corpus.living_ids, corpus.generation).is_approximate
+    assert not is_approximate(dense.view(corpus.living_ids, corpus.generation))
     assert better_all(dense, corpus, holds) == ["graph"]
-    assert dense.view(corpus.living_ids, corpus.generation).is_approximate
+    assert is_approximate(dense.view(corpus.living_ids, corpus.generation))
     again = corpus.open(tmp_path)
     # Not before its checksum was found right: damaged links can end the process.
-    assert not again.view(corpus.living_ids, corpus.generation).is_approximate
+    assert not is_approximate(again.view(corpus.living_ids, corpus.generation))
     assert better_all(again, corpus, holds) == ["check"]
-    assert again.view(corpus.living_ids, corpus.generation).is_approximate
+    assert is_approximate(again.view(corpus.living_ids, corpus.generation))
 
 
 def test_a_damaged_graph_is_built_again(tmp_path: Path, holds: Holds):

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval_server.engine.dense import VectorSegment
+from retrieval_server.engine.dense import DenseView, VectorSegment
 
 
 def clustered(count: int, dimension: int = 48, seed: int = 7, cluster_size: int = 40) -> NDArray[np.float32]:
@@ -35,3 +35,8 @@ def best_by_chunk(
     for chunk_id, score in zip(chunk_ids.tolist(), scores.tolist(), strict=True):
         best[chunk_id] = max(best.get(chunk_id, -np.inf), score)
     return best
+
+
+def is_approximate(view: DenseView) -> bool:
+    """Tell whether a part of a view is searched through a graph."""
+    return any(segment.graph is not None for segment in view.segments)

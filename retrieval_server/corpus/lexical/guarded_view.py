@@ -1,0 +1,40 @@
+"""A view of the lexical index whose files may be damaged: Tantivy reports some damage and panics at other."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from retrieval_server.corpus.lexical.panics import is_panic
+from retrieval_server.engine.lexical.bm25 import LexicalQuery, LexicalView
+from retrieval_server.engine.places.filters import Allowed
+
+
+class UnreadableIndex(Exception):
+    """Tantivy cannot read what it wrote."""
+
+
+class GuardedView(LexicalView):
+    """Searches as `view` does, and raises UnreadableIndex for whatever Tantivy raises."""
+
+    def __init__(self, view: LexicalView) -> None:
+        self._view = view
+        self.chunk_count = view.chunk_count
+
+    def search(self, query: LexicalQuery, limit: int, allowed: Allowed | None = None) -> list[tuple[int, float]]:
+        """See LexicalView. Raises UnreadableIndex."""
+        with _as_unreadable():
+            return self._view.search(query, limit, allowed)
+
+    def chunk_count_of(self, term: str) -> int:
+        """See LexicalView. Raises UnreadableIndex."""
+        with _as_unreadable():
+            return self._view.chunk_count_of(term)
+
+
+@contextmanager
+def _as_unreadable() -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, ValueError) and not is_panic(error):
+            raise
+        raise UnreadableIndex(str(error)) from error
