@@ -17,7 +17,7 @@ Own = Callable[[ServiceProcess], ServiceProcess]
 def home(tmp_path: Path, project_dir: Path) -> Path:
     """A folder with a tree of prose and code to index as `tree`, and a dataset."""
     shutil.copytree(project_dir / "examples" / "harbour", tmp_path / "home" / "tree")
-    shutil.copytree(project_dir / "client", tmp_path / "home" / "tree" / "client", ignore=shutil.ignore_patterns("__*"))
+    shutil.copytree(project_dir / "deploy", tmp_path / "home" / "tree" / "deploy", ignore=shutil.ignore_patterns("__*"))
     write_dataset(tmp_path / "home" / "questions.json")
     return tmp_path / "home"
 

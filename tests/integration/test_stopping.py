@@ -12,7 +12,7 @@ from tests.support.processes import Server, ServiceProcess
 from tests.support.rpc import corpus_stats, wait_for_vectors
 
 Own = Callable[[ServiceProcess], ServiceProcess]
-FILE_COUNT = 350
+FILE_COUNT = 150
 
 
 class MuteServer(Server):

@@ -1,7 +1,6 @@
 """A view of the lexical index whose files may be damaged: Tantivy reports some damage and panics at other."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import NoReturn
 
 from retrieval_server.corpus.lexical.panics import is_panic
 from retrieval_server.engine.lexical.bm25 import LexicalQuery, LexicalView
@@ -21,20 +20,21 @@ class GuardedView(LexicalView):
 
     def search(self, query: LexicalQuery, limit: int, allowed: Allowed | None = None) -> list[tuple[int, float]]:
         """See LexicalView. Raises UnreadableIndex."""
-        with _as_unreadable():
+        try:
             return self._view.search(query, limit, allowed)
+        except BaseException as error:
+            _raise_as_unreadable(error)
 
     def chunk_count_of(self, term: str) -> int:
         """See LexicalView. Raises UnreadableIndex."""
-        with _as_unreadable():
+        # Asked for each word many times a query, which a context manager would make dearer.
+        try:
             return self._view.chunk_count_of(term)
+        except BaseException as error:
+            _raise_as_unreadable(error)
 
 
-@contextmanager
-def _as_unreadable() -> Iterator[None]:
-    try:
-        yield
-    except BaseException as error:
-        if not isinstance(error, ValueError) and not is_panic(error):
-            raise
+def _raise_as_unreadable(error: BaseException) -> NoReturn:
+    if isinstance(error, ValueError) or is_panic(error):
         raise UnreadableIndex(str(error)) from error
+    raise error

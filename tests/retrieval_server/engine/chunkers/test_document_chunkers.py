@@ -1,13 +1,13 @@
 """Every chunker of documents and data: on any text its spans cover it, and no text takes longer than its length."""
 
-import gc
-import time
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.retrieval_server.engine.chunkers.spans import assert_spans_cover, chunks_in
+from tests.support.growth import assert_linear
 
 FRAGMENTS = {
     "markdown": ["---\n", "title: A\n", "+++\n", "# B\n", "!!! note\n", "    inside\n", "::: module.name\n", "```\n"],
@@ -46,33 +46,13 @@ def test_spans_cover_all_that_is_not_blank_and_stay_within_the_limit(language: s
 
 @pytest.mark.parametrize(("language", "repeated"), [(lang, text) for lang, texts in HOSTILE.items() for text in texts])
 def test_time_grows_with_the_length_of_a_text_and_no_faster(language: str, repeated: str):
-    assert_linear(language, lambda length: repeated * (length // len(repeated)))
-    assert_linear(language, lambda length: "a: " + " " * length + repeated)
+    chunk = partial(chunks_in, language=language)
+    assert_linear(chunk, lambda length: repeated * (length // len(repeated)))
+    assert_linear(chunk, lambda length: "a: " + " " * length + repeated)
 
 
 @pytest.mark.parametrize("language", ["restructuredtext", "yaml", "json"])
 def test_nesting_costs_no_more_than_its_length(language: str):
     line = {"restructuredtext": ".. class:: A", "yaml": "a:", "json": '{"a":'}[language]
-    assert_linear(language, lambda length: "".join(" " * i + f"{line}\n" for i in range(int((2 * length) ** 0.5))))
-
-
-def assert_linear(language: str, text_of) -> None:
-    """Fail for time that is quadratic in the length: eight times as long a text would take 64 times as long."""
-    short, long = text_of(10_000), text_of(80_000)
-    short_s = long_s = float("inf")
-    for _ in range(5):  # a busy machine only ever slows one down, and is no reason to fail
-        short_s, long_s = min(short_s, time_s(language, short)), min(long_s, time_s(language, long))
-        if long_s < 24 * short_s + 0.02:
-            return
-    pytest.fail(f"{len(short):,} characters took {short_s:.3f} s, {len(long):,} took {long_s:.3f} s")
-
-
-def time_s(language: str, text: str) -> float:
-    """Without the collector, which many objects call, and whose time grows with all that the process holds."""
-    gc.disable()
-    try:
-        started = time.process_time()
-        chunks_in(text, language)
-        return time.process_time() - started
-    finally:
-        gc.enable()
+    chunk = partial(chunks_in, language=language)
+    assert_linear(chunk, lambda length: "".join(" " * i + f"{line}\n" for i in range(int((2 * length) ** 0.5))))

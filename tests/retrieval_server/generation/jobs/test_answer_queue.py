@@ -149,7 +149,7 @@ async def test_a_job_of_a_dead_worker_is_given_up_once_its_lease_is_over_and_its
 async def test_a_job_that_was_taken_over_is_not_given_up(queue, make_consumer):
     await put(queue, "j")
     await next_job(make_consumer("dead", lease_s=0.05))
-    await next_job(make_consumer("living"))
+    await next_job(make_consumer("living", lease_s=3.0))
     assert await queue.give_up_waiting("j", "all fail") is False
 
 
