@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 
@@ -18,7 +19,7 @@ from retrieval_server.engine.ranking.candidates import (
     IndexView,
     Question,
 )
-from retrieval_server.engine.ranking.dense_list import Aside, Encode
+from retrieval_server.engine.ranking.dense_list import Encode
 from retrieval_server.engine.ranking.profiles import ranking_of
 from retrieval_server.engine.ranking.reranking import Reranker
 from retrieval_server.engine.selecting import balance
@@ -46,11 +47,11 @@ def retrieve(
     view: IndexView,
     encode: Encode | None,
     reranker: Reranker | None = None,
-    aside: Aside | None = None,
+    aside: Executor | None = None,
 ) -> RetrieveResult:
     """Return the best `request.k` passages; without `encode`, those that words alone find.
 
-    `aside` runs a part of the search, if there is one; what runs on it waits for nothing else.
+    `aside`, if it is there, looks up the words while this thread asks for vectors; what runs there waits for nothing.
 
     A name alone is not reranked: its definition leads, and a model reads more into a word than stands there.
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from threading import Lock
 
 from groundwire.cpu import usable_core_count
@@ -11,15 +11,15 @@ from retrieval_server.corpus.collection.open_collection import OpenCollection
 from retrieval_server.corpus.searching.company import Company
 from retrieval_server.corpus.searching.query_vectors import QueryVectors
 from retrieval_server.engine.encoding.encoder import Encoder
-from retrieval_server.engine.ranking.dense_list import Aside, Encode
+from retrieval_server.engine.ranking.dense_list import Encode
 from retrieval_server.engine.ranking.reranking import Reranker
 from retrieval_server.engine.retriever import retrieve
 from retrieval_server.metrics import CacheCounts
 from retrieval_server.model import RetrieveQuery, RetrieveResult
 
 _MAX_KNOWN_QUERIES = 1024
-# From so many chunks on, a second thread is worth its start, whoever else searches: looking up the words of a query
-# takes longer than encoding it.
+# From so many chunks on, looking up the words of a query takes long enough to be done beside the rest of the search,
+# whoever else searches.
 _MANY_CHUNKS = 100_000
 
 
@@ -43,7 +43,7 @@ class Searching:
         self._core_count = usable_core_count()
         self._threads = ThreadPoolExecutor(self._core_count, thread_name_prefix="search")
         # Threads of their own: a search that waited for a place among searches could wait for itself.
-        self._aside = ThreadPoolExecutor(self._core_count, thread_name_prefix="dense")
+        self._aside = ThreadPoolExecutor(self._core_count, thread_name_prefix="words")
 
     @property
     def encode(self) -> Encode | None:
@@ -70,17 +70,17 @@ class Searching:
         self._threads.shutdown()
         self._aside.shutdown()
 
-    def _shared_out(self, opened: OpenCollection, *, is_alone: bool) -> tuple[Encode | None, Aside | None]:
-        """Return what encodes the query and what runs a part of the search aside, if anything is to."""
+    def _shared_out(self, opened: OpenCollection, *, is_alone: bool) -> tuple[Encode | None, Executor | None]:
+        """Return what encodes the query, and the threads that look up its words meanwhile, if any are to."""
         if self._core_count > 1 and self._query_vectors is not None:
             if is_alone:
-                return self._query_vectors.of_lone, Aside(self._aside, encodes=False)
+                return self._query_vectors.of_lone, self._aside
             if opened.collection.current_view.chunk_count >= _MANY_CHUNKS:
-                return self._query_vectors.of, Aside(self._aside, encodes=True)
+                return self._query_vectors.of, self._aside
         return self.encode, None
 
     def _run(
-        self, opened: OpenCollection, query: RetrieveQuery, encode: Encode | None, aside: Aside | None
+        self, opened: OpenCollection, query: RetrieveQuery, encode: Encode | None, aside: Executor | None
     ) -> RetrieveResult:
         is_remembered = self._remembers
         with opened.view() as view:

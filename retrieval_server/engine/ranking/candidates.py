@@ -1,6 +1,7 @@
 """One query's candidates: ranked lists, fusion, priors."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -14,9 +15,10 @@ from retrieval_server.engine.lexical.bm25 import LexicalQuery, LexicalView
 from retrieval_server.engine.lexical.synonyms import SynonymTable
 from retrieval_server.engine.places.chunk_table import ChunkTable, Place
 from retrieval_server.engine.places.filters import Allowed
+from retrieval_server.engine.ranking.beside import beside
 from retrieval_server.engine.ranking.candidate import Candidate
 from retrieval_server.engine.ranking.coherence import by_file
-from retrieval_server.engine.ranking.dense_list import Aside, DenseList, Encode, Hits
+from retrieval_server.engine.ranking.dense_list import DenseList, Encode, Hits
 from retrieval_server.engine.ranking.fusion import Fused, RankedList
 from retrieval_server.engine.ranking.margins import Shares, score_shares, scores_by_margin
 from retrieval_server.engine.ranking.ordering import by_score
@@ -110,8 +112,8 @@ class CandidateSearch:
     """Finds candidates in a view, within disjoint `subsets` of it, each to its own depth; None is all of it.
 
     The dense list takes part only when every embeddable chunk has its vectors: a half-embedded fusion would favour
-    whatever happens to be embedded. `encode` is called only then; None leaves the list out. It is asked `aside`, if
-    there is such a place, while this thread asks the other lists.
+    whatever happens to be embedded. `encode` is called only then; None leaves the list out. The lists of words are
+    asked `aside`, if there is such a place, while this thread asks the dense one.
     """
 
     view: IndexView
@@ -119,24 +121,15 @@ class CandidateSearch:
     constants: FusionConstants
     subsets: Sequence[Allowed | None] = (None,)
     reranker: Reranker | None = None
-    aside: Aside | None = None
+    aside: Executor | None = None
 
     def find(self, question: Question, pool_count: int) -> Candidates:
         """Return what the lists find, at most `pool_count` in each list of each subset."""
         constants = self.constants
-        dense = DenseList(self._dense_view(), self.encode, self.subsets, self.aside)
-        with dense.asked(question.dense_text, pool_count) as dense_answer:
-            by_list = [
-                (BM25, constants.lexical_weight, self._lexical(question.lexical, constants.lexical_weight, pool_count))
-            ]
-            if question.expanded is not None:
-                hits = self._lexical(question.expanded, constants.expanded_weight, pool_count)
-                by_list.append((BM25_EXPANDED, constants.expanded_weight, hits))
-            if constants.definition_weight > 0:
-                wanted = LexicalQuery(wanted_definitions(names_in(question.dense_text)))
-                hits = self._lexical(wanted, constants.definition_weight, pool_count)
-                by_list.append((DEFINITION, constants.definition_weight, hits))
-            dense_found = dense_answer()
+        dense = DenseList(self._dense_view(), self.encode, self.subsets)
+        with beside(self.aside, partial(self._by_words, question, pool_count)) as found_by_words:
+            dense_found = dense.found(question.dense_text, pool_count)
+            by_list = found_by_words()
         by_list.append((DENSE, constants.dense_weight, dense_found.by_subset))
         places = self.view.places(list({i for _, _, by_subset in by_list for hits in by_subset for i, _ in hits}))
         lists = [
@@ -184,6 +177,17 @@ class CandidateSearch:
         if self.reranker is None:
             return ranked
         return with_best_reranked(question.dense_text, ranked, self.reranker, self.view.passages)
+
+    def _by_words(self, question: Question, pool_count: int) -> list[tuple[str, float, list[Hits]]]:
+        """Return the name and weight of each list of words, and what it finds in each subset."""
+        constants = self.constants
+        asked = [(BM25, constants.lexical_weight, question.lexical)]
+        if question.expanded is not None:
+            asked.append((BM25_EXPANDED, constants.expanded_weight, question.expanded))
+        if constants.definition_weight > 0:
+            wanted = LexicalQuery(wanted_definitions(names_in(question.dense_text)))
+            asked.append((DEFINITION, constants.definition_weight, wanted))
+        return [(name, weight, self._lexical(query, weight, pool_count)) for name, weight, query in asked]
 
     def _lexical(self, query: LexicalQuery, weight: float, pool_count: int) -> list[Hits]:
         if weight == 0:

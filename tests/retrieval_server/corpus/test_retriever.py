@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from retrieval_server.corpus.collection.collection import Collection
 from retrieval_server.corpus.documents.changes import SourceChange
 from retrieval_server.corpus.lexical.guarded_view import UnreadableIndex
 from retrieval_server.engine.lexical.bm25 import LexicalView
-from retrieval_server.engine.ranking.dense_list import Aside
 from retrieval_server.engine.retriever import retrieve
 from retrieval_server.model import FusionOverrides, Profile, RetrieveQuery, SkippedReason
 from tests.retrieval_server.corpus.search_support import ENCODER, LEXICAL_ONLY, fill, opened_collection, search
@@ -115,25 +115,32 @@ def test_a_query_of_function_words_searches_like_any_other(collection: Collectio
     assert search(collection, "what is this", fusion=LEXICAL_ONLY).passages[0].path == "project/a.md"
 
 
-def test_the_lists_are_asked_at_once_for_the_same_result_and_if_wanted_the_query_is_encoded_meanwhile(
-    collection: Collection,
+def test_words_are_looked_up_while_the_query_is_encoded_for_the_same_result(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
 ):
     fill(collection, {f"{name}.md": f"alpha lease {name}" for name in ("beta", "gamma", "delta")})
-    encoded_on: list[threading.Thread] = []
+    looked_up_on: list[threading.Thread] = []
+    is_looking_up, search_words = threading.Event(), LexicalView.search
+
+    def look_up(*arguments: Any) -> list[tuple[int, float]]:
+        looked_up_on.append(threading.current_thread())
+        is_looking_up.set()
+        return search_words(*arguments)
 
     def encode(text: str) -> NDArray[np.float32]:
-        encoded_on.append(threading.current_thread())
+        assert is_looking_up.wait(60)
         return ENCODER.encode_query(text)
 
+    monkeypatch.setattr(LexicalView, "search", look_up)
     query = RetrieveQuery("alpha lease gamma", explain=True)
     with collection.view() as view, ThreadPoolExecutor(1) as threads:
-        one_by_one = retrieve(query, view, encode)
-        asked_aside = retrieve(query, view, encode, aside=Aside(threads, encodes=False))
-        encoded_aside = retrieve(query, view, encode, aside=Aside(threads, encodes=True))
-    assert [thread is threading.current_thread() for thread in encoded_on] == [True, True, False]
-    assert all(
-        replace(one, elapsed_s=0.0) == replace(one_by_one, elapsed_s=0.0) for one in (asked_aside, encoded_aside)
-    )
+        one_by_one = retrieve(query, view, ENCODER.encode_query)
+        assert set(looked_up_on) == {threading.current_thread()}
+        is_looking_up.clear()
+        looked_up_on.clear()
+        at_once = retrieve(query, view, encode, aside=threads)
+    assert threading.current_thread() not in looked_up_on
+    assert replace(at_once, elapsed_s=0.0) == replace(one_by_one, elapsed_s=0.0)
 
 
 def test_no_list_is_being_asked_any_more_when_another_has_failed(
@@ -143,20 +150,37 @@ def test_no_list_is_being_asked_any_more_when_another_has_failed(
     fill(collection, {"beta.md": "alpha lease beta"})
     is_asked, has_failed, has_ended = threading.Event(), threading.Event(), threading.Event()
 
-    def encode(text: str) -> NDArray[np.float32]:
+    def look_up(*_: object) -> list[tuple[int, float]]:
         is_asked.set()
         assert has_failed.wait(60)
         threading.Event().wait(0.1)  # long enough for the error to get ahead if it can
         has_ended.set()
-        return ENCODER.encode_query(text)
+        return []
 
-    def fail(*_: object) -> None:
+    def fail(_: str) -> NDArray[np.float32]:
         assert is_asked.wait(60)
         has_failed.set()
+        raise ValueError("no vector")
+
+    monkeypatch.setattr(LexicalView, "search", look_up)
+    with collection.view() as view, ThreadPoolExecutor(1) as threads:
+        with pytest.raises(ValueError, match="no vector"):
+            retrieve(RetrieveQuery("alpha lease"), view, fail, aside=threads)
+        assert has_ended.is_set()
+
+
+def test_damage_of_words_that_are_looked_up_beside_reaches_the_caller(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+):
+    fill(collection, {"beta.md": "alpha lease beta"})
+
+    def fail(*_: object) -> None:
         raise ValueError("the index is damaged")
 
     monkeypatch.setattr(LexicalView, "search", fail)
-    with collection.view() as view, ThreadPoolExecutor(1) as threads:
-        with pytest.raises(UnreadableIndex, match="damaged"):
-            retrieve(RetrieveQuery("alpha lease"), view, encode, aside=Aside(threads, encodes=True))
-        assert has_ended.is_set()
+    with (
+        collection.view() as view,
+        ThreadPoolExecutor(1) as threads,
+        pytest.raises(UnreadableIndex, match="damaged"),
+    ):
+        retrieve(RetrieveQuery("alpha lease"), view, ENCODER.encode_query, aside=threads)

@@ -5,6 +5,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from retrieval_server.corpus.catalog import Catalog
 from retrieval_server.corpus.searching import company
 from retrieval_server.corpus.searching import searching as searching_module
 from retrieval_server.corpus.searching.searching import Searching
+from retrieval_server.engine.lexical.bm25 import LexicalView
 from retrieval_server.model import RetrieveQuery
 from tests.retrieval_server.corpus.support import WordHashEncoder, change, parsed
 
@@ -111,13 +113,28 @@ async def test_searches_have_the_same_results_alone_and_together(
         assert [(p.path, p.score) for p in one.passages] == [(p.path, p.score) for p in other.passages]
 
 
-async def test_a_large_collection_is_shared_out_by_its_lists_in_company_too(
-    searching: Searching, encoder: WhereEncoder, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("many_chunks", "looked_up_on"), [(1, "words"), (100, "search")])
+async def test_words_of_a_large_collection_are_looked_up_beside_in_company_too(
+    searching: Searching,
+    encoder: WhereEncoder,
+    monkeypatch: pytest.MonkeyPatch,
+    many_chunks: int,
+    looked_up_on: str,
 ):
-    monkeypatch.setattr(searching_module, "_MANY_CHUNKS", 1)
+    monkeypatch.setattr(searching_module, "_MANY_CHUNKS", many_chunks)
+    thread_names: list[str] = []
+    search_words = LexicalView.search
+
+    def look_up(*arguments: Any) -> list[tuple[int, float]]:
+        thread_names.append(threading.current_thread().name)
+        return search_words(*arguments)
+
+    monkeypatch.setattr(LexicalView, "search", look_up)
     asked = (searching.retrieve(RetrieveQuery(query)) for query in ("gate", "tide"))
     assert all(result.passages for result in await asyncio.gather(*asked))
-    assert all(name.startswith("dense") for name in encoder.thread_name_by_query.values())
+    assert thread_names
+    assert all(name.startswith(looked_up_on) for name in thread_names)
+    assert all(name.startswith("search") for name in encoder.thread_name_by_query.values())
     assert not encoder.lone_queries
 
 
