@@ -28,6 +28,12 @@ if id then
     return {'claimed', id, tonumber(job.attempt), tonumber(job.sequence), job.job, job.alone or '0',
       tonumber(job.deadline_ms) - now}
   end
+  if not is_whole(JOB) or not tonumber(job.lease_until_ms) then
+    redis.call('DEL', JOB)  -- whoever waits for it is told that it is lost
+    redis.call('ZREM', RUNNING, id)
+    forget_ticket(entry)
+    return {'dropped'}
+  end
   if tonumber(job.lease_until_ms) > now then return {'held'} end
   -- A drained worker hands its job back, so whoever let a lease end has crashed. Which of several jobs made it crash
   -- is not known: none is blamed, and each runs alone from now on, where it can harm no other.

@@ -24,10 +24,10 @@ local function first_of(class)
     local caller = redis.call('ZRANGE', turns_of(class), 0, 0)[1]
     if not caller then return nil end
     local id = redis.call('ZRANGE', line_of(class, caller), 0, 0)[1]
-    if id and redis.call('TYPE', PREFIX .. 'job:' .. id).ok == 'hash' and redis.call('EXISTS', PREFIX .. 'events:' .. id) == 1 then
+    if id and is_whole(PREFIX .. 'job:' .. id) and redis.call('EXISTS', PREFIX .. 'events:' .. id) == 1 then
       return id, class, caller
     end
-    leave_line(id or '', class, caller)  -- evicted, at least in part: whoever waits for it is told that it is lost
+    leave_line(id or '', class, caller)  -- whoever waits for it is told that it is lost
     if id then
       redis.call('ZREM', WAITING, id)
       redis.call('DEL', PREFIX .. 'job:' .. id)

@@ -12,10 +12,11 @@ local function look_at(id)
     'alone', 'shared')
   local deadline_ms, lease_until_ms = tonumber(job[3]), tonumber(job[4])
   local crashes, max_crashes = tonumber(job[5]), tonumber(job[6])
-  if job.err or not (job[1] and deadline_ms and crashes and max_crashes) or job[2] == 'running' and not lease_until_ms then
-    -- Evicted, ended and this is what is left, or no job at all: nothing else would remove it.
+  if not is_whole(KEYS[1] .. id) or not job[1] or job[2] == 'running' and not lease_until_ms then
+    -- Ended and this is what is left, or lost, or no job at all: nothing else would remove it.
     redis.call('ZREM', WAITING, id)
     redis.call('ZREM', RUNNING, id)
+    if not job.err and job[2] ~= 'ended' then redis.call('DEL', KEYS[1] .. id) end
     return
   end
   if deadline_ms + grace_ms < now then

@@ -40,5 +40,16 @@ local function forget_ticket(entry)
   end
 end
 
+local NUMBERS = {'deadline_ms', 'timeout_ms', 'ttl_ms', 'arrival', 'attempt', 'crashes', 'max_crashes', 'sequence'}
+-- Whether all that scripts count with is there. A job that was evicted in part, or that somebody else wrote into, is lost:
+-- a script that fails at it would fail at it again and again, and hold up all others.
+local function is_whole(job_key)
+  if redis.call('TYPE', job_key).ok ~= 'hash' then return false end
+  for _, number in ipairs(redis.call('HMGET', job_key, unpack(NUMBERS))) do
+    if not tonumber(number) then return false end
+  end
+  return true
+end
+
 -- The jobs that run beside each other on one worker, so that the crash of one is not held against the others.
 local function held_by(worker) return PREFIX .. 'held:' .. worker end

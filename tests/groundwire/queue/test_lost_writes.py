@@ -138,6 +138,26 @@ async def test_a_job_whose_numbers_are_none_ends_no_reap(queue, make_consumer, r
     assert (await end_of(queue, "overdue")).outcome == job_pb2.JOB_OUTCOME_EXPIRED
 
 
+@pytest.mark.parametrize("number", ["deadline_ms", "sequence"])
+@pytest.mark.parametrize("is_claimed", [False, True])
+async def test_a_job_whose_numbers_are_none_is_lost_and_holds_up_no_other(
+    queue, make_consumer, redis, number: str, is_claimed: bool
+):
+    await put(queue, "garbled")
+    events = queue.follow("garbled")
+    await anext(events)
+    if is_claimed:
+        await next_job(make_consumer("crashed"))
+        await redis.hset(KEYS.job("garbled"), "lease_until_ms", 1)
+    await redis.hset(KEYS.job("garbled"), number, "many")
+    await put(queue, "next")
+    assert (await next_job(make_consumer("w2"))).job.job_id == "next"
+    await JobReaper(redis, [KEYS]).reap()
+    [*_, last] = await all_events(events)
+    assert last.ended.reason == error_pb2.ERROR_REASON_JOB_LOST
+    assert await put(queue, "garbled") is EnqueueOutcome.CREATED
+
+
 async def test_a_job_that_cannot_be_put_in_line_leaves_nothing_behind(queue, redis):
     await redis.set(KEYS.jobs, "no stream")
     for _ in range(2):
