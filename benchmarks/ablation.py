@@ -111,6 +111,7 @@ PARTS = (
     Part("prior on vendored", _without_prior("vendored")),
     Part("prior on generated", _without_prior("generated")),
     Part("prior on changelogs", _without_prior("changelog")),
+    Part("prior on translations", _without_prior("translation")),
     Part("function words light", lambda: patch.object(bm25, "_STOP_TERM_WEIGHT", 1.0)),
     Part("definition list", _constants(definition_weight=0.0)),
     Part("file coherence", _constants(file_passage_count=0)),

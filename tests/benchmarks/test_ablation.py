@@ -21,6 +21,7 @@ FILES = {
     "vendor/gate.py": "gate = open_gate(level)\n",
     "lock/gate_pb2.py": "GATE = open_gate(level)\n",
     "CHANGES.md": "# Changes\n\nopen_gate takes a level.\n",
+    "locales/de.py": "open_gate = 'Tor auf, level {}'\n",
 }
 QUERIES = [
     *(
@@ -74,6 +75,7 @@ def told(collection: Collection, query: str) -> set[str]:
         ("prior on vendored", "open_gate level", "vendored"),
         ("prior on generated", "open_gate level", "generated"),
         ("prior on changelogs", "open_gate level", "changelog"),
+        ("prior on translations", "open_gate level", "translation"),
         ("definition list", "open_gate", "definition"),
         ("file coherence", "gates and water levels", "file"),
     ],

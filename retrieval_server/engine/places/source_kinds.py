@@ -1,7 +1,9 @@
-"""What a document is in its project, by its path: a test, others' code, written by a tool, a list of changes."""
+"""What a document is in its project, by its path: a test, others' code, written by a tool, news, a translation."""
 
 from enum import Enum, auto
 from functools import lru_cache
+
+from retrieval_server.engine.places.translations import is_translation
 
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "spec", "specs", "testdata"})
 # Compared without "-" and "_".
@@ -38,6 +40,7 @@ class SourceKind(Enum):
     VENDORED = auto()
     GENERATED = auto()
     CHANGELOG = auto()
+    TRANSLATION = auto()
 
 
 @lru_cache(maxsize=100_000)
@@ -51,6 +54,7 @@ def source_kinds(path: str) -> tuple[SourceKind, ...]:
         SourceKind.VENDORED: not _VENDORED_FOLDERS.isdisjoint(plain_folders),
         SourceKind.GENERATED: _is_generated(folders, name),
         SourceKind.CHANGELOG: _plain(stem) in _CHANGELOG_STEMS or not _CHANGELOG_FOLDERS.isdisjoint(plain_folders),
+        SourceKind.TRANSLATION: is_translation(path.lower()),
     }
     return tuple(kind for kind, is_so in is_of.items() if is_so)
 

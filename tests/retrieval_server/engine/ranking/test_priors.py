@@ -37,6 +37,24 @@ NOTHING = frozenset[str]()
         ("docs/source/changelog.rst", ["changelog"]),
         ("docs/releases/4.2.rst", ["changelog"]),
         ("news/models.py", []),
+        ("src/locales/de.ts", ["translation"]),
+        ("src/locales/zh-TW.cjs", ["translation"]),
+        ("src/locales/en.ts", []),
+        ("src/locales/en-GB.ts", []),
+        ("src/locales/index.ts", []),
+        ("app/locale/pt_BR/LC_MESSAGES/django.po", ["translation"]),
+        ("po/fr.po", ["translation"]),
+        ("_locales/sr-Latn/messages.json", ["translation"]),
+        ("res/values-de/strings.xml", ["translation"]),
+        ("res/values-land/dimens.xml", []),
+        ("res/values-v21/styles.xml", []),
+        ("App/zh-Hans.lproj/Main.strings", ["translation"]),
+        ("App/en.lproj/Main.strings", []),
+        ("res/values-pt-rBR/strings.xml", ["translation"]),
+        ("res/values-en-rGB/strings.xml", []),
+        ("nls/en_us.js", []),
+        ("docs/it/index.md", []),
+        ("languages/ts/parser.c", []),
     ],
 )
 def test_priors_by_path(path: str, names: list[str]):
@@ -45,6 +63,10 @@ def test_priors_by_path(path: str, names: list[str]):
 
 def test_tests_are_not_lowered_for_a_question_about_tests():
     assert source_priors("tests/test_a.py", frozenset({"test"})) == ()
+
+
+def test_translations_are_not_lowered_for_a_question_about_them():
+    assert source_priors("locales/de.ts", frozenset(analyse_terms("Where are translations kept?"))) == ()
 
 
 def test_changelogs_are_not_lowered_for_a_question_about_versions():
