@@ -19,6 +19,7 @@ from groundwire.v1 import (
     retrieval_service_pb2,
     retrieval_service_pb2_grpc,
 )
+from retrieval_server.api.departed_callers import ignore_departed_callers
 from retrieval_server.api.interceptor import RpcInterceptor
 from retrieval_server.metrics import Metrics
 from retrieval_server.settings import ServerSettings
@@ -69,6 +70,7 @@ class ApiServer:
         evaluation: evaluation_service_pb2_grpc.EvaluationServiceServicer,
         metrics: Metrics,
     ) -> None:
+        ignore_departed_callers()
         self._settings = settings
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(
