@@ -166,11 +166,12 @@ def _metrics(settings: ServerSettings, searching: Searching) -> Metrics:
         return metrics
     host, _, port = settings.metrics_listen.rpartition(":")
     try:
-        metrics.serve(host.strip("[]"), int(port))
+        served, _ = metrics.serve(host.strip("[]"), int(port))
     except OSError as error:
         raise CannotStart(
             f"cannot listen on {settings.metrics_listen} ({error.strerror}); set GROUNDWIRE_METRICS_LISTEN to another"
         ) from error
+    _log.info("metrics ready", address=f"{host}:{served.server_port}")
     return metrics
 
 

@@ -12,22 +12,20 @@ from tests.integration.test_bad_environment import NO_REDIS, start_refused
 from tests.support.client import run_client
 from tests.support.processes import Server, ServiceProcess
 from tests.support.rpc import retrieve, wait_for_vectors
-from tests.support.valkey import free_port
 
 
-def _scraped(port: int) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as response:
+def _scraped(address: str) -> str:
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as response:
         return str(response.read().decode())
 
 
 def test_calls_and_remembered_queries_are_counted(
     tmp_path: Path, own_process: Callable[[ServiceProcess], ServiceProcess]
 ) -> None:
-    port = free_port()
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "a.md").write_text("# Harbour\n\nThe harbour light is green.\n", encoding="utf-8")
-    server = Server(tmp_path, redis_url=NO_REDIS, GROUNDWIRE_METRICS_LISTEN=f"127.0.0.1:{port}")
+    server = Server(tmp_path, redis_url=NO_REDIS, GROUNDWIRE_METRICS_LISTEN="127.0.0.1:0")
     own_process(server).start()
     run_client(server.address, "index", "tree", "--wait", cwd=tmp_path).assert_ok()
     with server.channel() as channel:
@@ -36,7 +34,8 @@ def test_calls_and_remembered_queries_are_counted(
             retrieve(channel, "which colour is the harbour light", collection="default")
         with pytest.raises(grpc.RpcError):
             retrieve(channel, " ", collection="default")
-    scraped = _scraped(port)
+    [ready] = server.events("metrics ready")
+    scraped = _scraped(ready["address"])
     method = 'method="/groundwire.v1.RetrievalService/Retrieve"'
     assert f'groundwire_rpc_seconds_count{{code="OK",{method}}} 3.0' in scraped
     assert f'groundwire_rpc_seconds_count{{code="INVALID_ARGUMENT",{method}}} 1.0' in scraped

@@ -135,5 +135,7 @@ def _clear_errors() -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:
         raise GroundwireError(
-            error_pb2.ERROR_REASON_STORAGE_FAILED, f"the lexical index could not be written: {error}"
+            error_pb2.ERROR_REASON_STORAGE_FAILED,
+            # Of a full disk Tantivy tells once; from then on it says that its writer was killed.
+            f"the lexical index could not be written ({error}): if the disk is full, free some space",
         ) from error

@@ -51,7 +51,9 @@ def test_a_change_that_cannot_be_indexed_is_not_stored(collection: Collection, m
 
     with monkeypatch.context() as failing:
         failing.setattr(LexicalIndex, "stage", fail)
-        with pytest.raises(GroundwireError, match="could not be written: an error of the index") as raised:
+        with pytest.raises(
+            GroundwireError, match=r"could not be written \(an error of the index\): if the disk is full"
+        ) as raised:
             collection.apply(change(parsed("b.py", "beta = 1")))
     assert raised.value.reason == error_pb2.ERROR_REASON_STORAGE_FAILED
     assert not collection.is_behind()
@@ -80,7 +82,7 @@ def test_why_a_change_failed_is_told_although_the_index_fails_to_forget_it(
             dying.setattr(commit_steps, "on_step", die)
             with pytest.raises(OSError, match="no room"):
                 collection.apply(change(parsed("b.py", "beta = 1")))
-        with pytest.raises(GroundwireError, match="could not be written: no way back") as raised:
+        with pytest.raises(GroundwireError, match=r"could not be written \(no way back\)") as raised:
             collection.apply(change(parsed("c.py", "gamma = 1")))
         assert raised.value.reason == error_pb2.ERROR_REASON_STORAGE_FAILED
     collection.apply(change(parsed("d.py", "delta = 1")))
