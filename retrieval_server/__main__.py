@@ -12,7 +12,6 @@ _EXIT_CANNOT_START = 2
 def main() -> None:
     """Run the server; what keeps it from starting is one line on standard error and exit code 2."""
     import argparse
-    import asyncio
 
     from groundwire.standard_streams import open_missing_streams
 
@@ -32,6 +31,7 @@ def main() -> None:
 
     bound_arenas()
 
+    import uvloop
     from pydantic import ValidationError
 
     from groundwire.logs import configure_logs
@@ -44,7 +44,8 @@ def main() -> None:
     try:
         settings = ServerSettings(**({"follow_dir": following} if following else {}))
         configure_logs("retrieval-server", settings.log_level)
-        asyncio.run(serve(settings))
+        # With asyncio's own loop a lone search took half a millisecond of 5 longer, and 16 callers got a tenth less.
+        uvloop.run(serve(settings))
     except ValidationError as error:
         _exit(problems_of(error))
     except (CannotStart, UnsafeAddress, ModelMissing, ModelCorrupt, RedisUrlError) as error:
